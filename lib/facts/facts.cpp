@@ -1,0 +1,65 @@
+#include "facts/facts.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <unordered_map>
+
+namespace dd::facts {
+namespace {
+
+constexpr Info table[] = {
+#define DD_FACT(id, name, type, unit, text) {#id, name, Type::type, unit, text},
+#include "facts/facts.def"
+#undef DD_FACT
+};
+
+}  // namespace
+
+const Info& info(Id id) { return table[static_cast<std::size_t>(id)]; }
+
+const Id* find(std::string_view name) {
+  static const auto index = [] {
+    std::unordered_map<std::string_view, Id> map;
+    for (std::size_t i = 0; i < id_count; ++i) map.emplace(table[i].name, static_cast<Id>(i));
+    return map;
+  }();
+  const auto it = index.find(name);
+  return it == index.end() ? nullptr : &it->second;
+}
+
+bool Version::parse(std::string_view text, Version& out) {
+  std::int64_t part[3] = {0, 0, 0};
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  if (at != end && (*at == 'v' || *at == 'V')) ++at;
+  for (int i = 0; i < 3; ++i) {
+    const auto [next, error] = std::from_chars(at, end, part[i]);
+    if (error != std::errc{} || part[i] < 0 || part[i] >= 100000) return false;
+    at = next;
+    if (at == end || *at != '.') break;
+    if (i < 2) ++at;
+  }
+  if (at != end && *at >= '0' && *at <= '9') return false;
+  out = of(part[0], part[1], part[2]);
+  return true;
+}
+
+std::string Version::to_text() const {
+  return fmt::format("{}.{}.{}", code / 10000000000, code / 100000 % 100000, code % 100000);
+}
+
+std::string to_text(const Value& value) {
+  struct Visitor {
+    std::string operator()(std::monostate) const { return "unknown"; }
+    std::string operator()(NotApplicable) const { return "not applicable"; }
+    std::string operator()(bool v) const { return v ? "true" : "false"; }
+    std::string operator()(std::int64_t v) const { return fmt::format("{}", v); }
+    std::string operator()(double v) const { return fmt::format("{}", v); }
+    std::string operator()(Version v) const { return v.to_text(); }
+    std::string operator()(const std::string& v) const { return v; }
+  };
+  return std::visit(Visitor{}, value);
+}
+
+}  // namespace dd::facts
