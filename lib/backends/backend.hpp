@@ -1,0 +1,61 @@
+// Backend: one implementation that could serve the call, as a row of functions. The rules half (info, rules, facts) is
+// pure and always built; the run half needs its library and may be absent (run == nullptr), which shows as unavailable.
+// run() executes inside a worker process: it may crash there without harm. Stateless apart from opened libraries.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/tensor.hpp"
+#include "report/report.hpp"
+#include "rules/rule.hpp"
+#include "spec/spec.hpp"
+
+namespace dd::backends {
+
+struct RunRequest {
+  const spec::OpSpec& spec;
+  const core::TensorMap& inputs;  // q k v mask dropout_keep | x w bias scales zeros group_index x_scales, as the spec lays them out
+  core::Tensor& out;              // poisoned, contiguous in the logical output shape, guard bands around it
+  spec::Mode mode = spec::Mode::eager;
+  int threads = 0;                // 0: all
+};
+
+struct RunResult {
+  report::Outcome outcome = report::Outcome::matched;  // matched here means "ran": comparing is the parent's work
+  std::optional<report::Error> error;                  // for refused, failed, unavailable, out_of_memory
+  report::Evidence evidence;
+};
+
+struct Availability {
+  bool available = true;
+  std::string detail;             // version and path, or why not
+  std::vector<std::string> finding_ids;
+};
+
+struct Backend {
+  std::string_view name;          // printable and accepted name
+  spec::Op op;
+  std::string_view layer = "backend";
+  std::string_view summary;       // one line
+  std::string_view library;       // library it needs, or "own code"
+  std::string_view device = "cpu";  // cpu or cuda
+  bool quantized = false;         // serves quantized weights only
+  bool dense = true;              // serves plain products
+  bool fast = false;              // counts as the fast path
+  int rank = 0;                   // default order, lower first
+  std::span<const rules::Rule> (*rules)() = nullptr;
+  Availability (*probe)() = nullptr;                          // opens its library; cheap after the first call
+  void (*add_facts)(facts::FactSet&) = nullptr;               // library facts (versions, kernel sets)
+  std::int64_t (*extra_bytes)(const spec::OpSpec&) = nullptr;  // memory beyond inputs and output
+  RunResult (*run)(const RunRequest&) = nullptr;
+};
+
+// Every backend of this build, in default order (lib/backends/catalogue.cpp is the one list).
+std::span<const Backend> all_backends();
+const Backend* find_backend(std::string_view name, spec::Op op);
+
+}  // namespace dd::backends
