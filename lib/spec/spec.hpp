@@ -30,13 +30,22 @@ struct TensorSpec {
   DType dtype = DType::f32;
   std::optional<Dims> strides;  // elements; absent means contiguous in `shape` order
   std::int64_t offset = 0;      // storage offset in elements (pointer alignment is part of the spec)
+  std::optional<std::int64_t> storage;  // elements of the storage it is a view of; absent: just what the view needs
   bool operator==(const TensorSpec&) const = default;
+};
+
+struct OutSpec {                // where the result is written; its shape and type follow from the inputs
+  std::optional<Dims> strides;  // elements; absent means contiguous
+  std::int64_t offset = 0;
+  std::optional<std::int64_t> storage;
+  bool operator==(const OutSpec&) const = default;
 };
 
 struct MaskSpec {
   DType dtype = DType::boolean;  // boolean, or a float type for an additive mask
   Dims shape;                    // broadcasts to (B, H, Tq, Tk)
   std::optional<Dims> strides;
+  std::int64_t offset = 0;
   std::string content = "random";  // causal | padding:N | window:N | zeros | random | FILE (.npy, .safetensors)
   bool requires_grad = false;
   bool operator==(const MaskSpec&) const = default;
@@ -48,7 +57,8 @@ struct Nested {  // ragged batch
 };
 
 struct Attention {
-  TensorSpec q, k, v;  // (B, H, T, D); the shape is logical, strides give the layout
+  TensorSpec q, k, v;  // (B, H, T, D); the shape is logical, strides give the layout. Rank 3 is (B, T, D), rank 2 (T, D)
+  OutSpec out;         // (B, H, Tq, Dv) in the type of q
   std::optional<MaskSpec> mask;
   bool is_causal = false;
   CausalAlign causal_align = CausalAlign::top_left;
@@ -57,6 +67,7 @@ struct Attention {
   bool enable_gqa = false;
   bool requires_grad = false;
   std::optional<Nested> nested;
+  std::map<std::string, std::string> extra;  // see Gemm::extra
   bool operator==(const Attention&) const = default;
 };
 
@@ -74,7 +85,8 @@ struct Quant {
 
 struct Gemm {
   TensorSpec x, w;  // logical (…, M, K) and (…, K, N), after trans flags
-  std::optional<TensorSpec> bias;
+  std::optional<TensorSpec> bias;  // present exactly when the epilogue has a bias
+  OutSpec out;
   bool trans_x = false, trans_w = false;  // storage is transposed: strides of the logical view follow from it
   std::optional<DType> out_dtype;         // absent: the type of x (s32 for 8-bit integers)
   std::optional<Compute> compute;         // absent: by dtype
@@ -119,6 +131,7 @@ struct OpSpec {
   std::variant<Attention, Gemm> op;
   Flags flags;
   Mode mode = Mode::eager;
+  std::vector<Mode> further_modes;  // attempted after `mode`, in this order
   Policy policy;
   Context context;
   std::uint64_t seed = 1;
@@ -135,6 +148,20 @@ struct OpSpec {
 Dims contiguous_strides(const Dims& shape);
 // The strides in force: those given, or contiguous ones.
 Dims strides_of(const TensorSpec& tensor);
+// Axes of attention whatever the rank: rank 3 has one head, rank 2 one head and one batch; 0 when rank < 2 or > 4.
+struct AttentionDims {
+  std::int64_t batch = 0, heads = 0, length = 0, size = 0;
+};
+AttentionDims attention_dims(const Dims& shape);
+// Shapes and types that follow from the inputs. The result type of a matrix product is `out_dtype` where given, s32
+// for 8-bit integers without scales, the scale type for quantized weights under integer x, and else the type of x.
+Dims out_shape(const Attention& attention);
+Dims out_shape(const Gemm& gemm);
+DType out_dtype(const Gemm& gemm);
+// The arithmetic asked for: as given, or f64, s32, tf32 (f32 with the flag) or f32 by the type of x.
+Compute compute_of(const Gemm& gemm, const Flags& flags);
+// Elements from the start of the storage to the last one touched; 0 when empty, nullopt on overflow or a negative.
+std::optional<std::int64_t> storage_span(const Dims& shape, const Dims& strides, std::int64_t offset);
 // Product of the extents; nullopt on overflow of 63 bits or a negative extent.
 std::optional<std::int64_t> element_count(const Dims& shape);
 
