@@ -46,7 +46,10 @@ bool Version::parse(std::string_view text, Version& out) {
 }
 
 std::string Version::to_text() const {
-  return fmt::format("{}.{}.{}", code / 10000000000, code / 100000 % 100000, code % 100000);
+  // The greatest part stands for "any": the end of a range such as every 2.6.x.
+  const std::int64_t major = code / 10000000000, minor = code / 100000 % 100000, patch = code % 100000;
+  if (minor == 99999) return fmt::format("{}.x", major);
+  return patch == 99999 ? fmt::format("{}.{}.x", major, minor) : fmt::format("{}.{}.{}", major, minor, patch);
 }
 
 std::string to_text(const Value& value) {
