@@ -18,7 +18,8 @@ if(DD_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 
 add_library(dd_options INTERFACE)
-target_compile_options(dd_options INTERFACE -Wall -Wextra -Wpedantic -Wno-psabi)
+target_compile_options(dd_options INTERFACE -Wall -Wextra -Wpedantic -Wno-psabi
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>) # false alarms of GCC 12
 target_include_directories(dd_options INTERFACE "${PROJECT_SOURCE_DIR}/lib")
 target_compile_definitions(dd_options INTERFACE
   DD_VERSION="${PROJECT_VERSION}" SPDLOG_COMPILED_LIB SPDLOG_FMT_EXTERNAL)

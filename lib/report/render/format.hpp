@@ -1,0 +1,35 @@
+// Small formatting helpers that all text-like renderers share: bytes, seconds, indices, colours, grouped findings.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/report.hpp"
+
+namespace dd::report {
+
+std::string human_bytes(std::int64_t bytes);    // 4.0 MiB
+std::string human_seconds(double seconds);      // 1.24 ms
+std::string human_number(double value);         // three significant digits
+std::string index_text(const std::vector<std::int64_t>& index);  // [0,3,17,5]
+std::string scalar_text(const Scalar& value);
+std::string joined(const std::vector<std::string>& parts, std::string_view separator = ", ");
+
+enum class Ink { plain, good, bad, warn, dim, bold };
+std::string paint(std::string_view text, Ink ink, bool color);
+Ink ink_of(Outcome outcome);
+Ink ink_of(Status status);
+
+// The same finding on several candidates is one cause and is shown once.
+struct GroupedFinding {
+  const Finding* finding;
+  std::vector<std::string> backends;  // empty: about the whole call
+};
+std::vector<GroupedFinding> grouped_findings(const Case& c, bool with_met);
+
+// The attempt that the dispatcher's choice ran (policy allow, first mode), nullptr when there is none.
+const Attempt* chosen_attempt(const Case& c);
+const Attempt* attempt_of(const Candidate& candidate, std::string_view policy);
+
+}  // namespace dd::report

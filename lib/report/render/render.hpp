@@ -1,0 +1,29 @@
+// The renderings of one Report value. Text is for people (verdict first, then the steps in the order of diagnosis); JSON
+// and JUnit are for programs; Markdown pastes into an issue. Renderers read the Report and nothing else.
+#pragma once
+#include <string>
+
+#include "report/report.hpp"
+
+namespace dd::report {
+
+struct TextOptions {
+  bool color = false;
+  int verbosity = 0;  // -1: verdict and failures only; 0: the usual; 1: met findings and all facts as well
+};
+
+std::string render_text(const Report& report, const TextOptions& options);
+// One case alone, as `run` prints while it goes.
+std::string render_case(const Case& c, const TextOptions& options);
+// One line for a case in a batch: "ok", "off", … id, title, verdict.
+std::string render_case_line(const Case& c, const TextOptions& options);
+std::string render_summary(const Report& report, const TextOptions& options);
+
+// The trace part alone (trace, logs).
+std::string render_traces(const Report& report, const TextOptions& options);
+
+std::string render_json(const Report& report, int indent = 2);
+std::string render_markdown(const Report& report, int verbosity = 0);
+std::string render_junit(const Report& report);
+
+}  // namespace dd::report

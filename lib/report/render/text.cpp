@@ -1,0 +1,312 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/render/format.hpp"
+#include "report/render/render.hpp"
+
+namespace dd::report {
+namespace {
+
+constexpr int label_width = 11;
+
+class Writer {
+ public:
+  explicit Writer(const TextOptions& options) : options_(options) {}
+  void line(std::string_view text) { out_ += std::string(text) + "\n"; }
+  // "label      text", continued lines indented under the text.
+  void field(std::string_view label, std::string_view text) {
+    const std::string head = fmt::format("{:<{}}", label, label_width);
+    line(paint(head, Ink::dim, options_.color) + std::string(text));
+  }
+  std::string ink(std::string_view text, Ink i) const { return paint(text, i, options_.color); }
+  std::string take() { return std::move(out_); }
+  const TextOptions& options() const { return options_; }
+
+ private:
+  TextOptions options_;
+  std::string out_;
+};
+
+std::string error_text(const Attempt& a) {
+  if (!a.error) return {};
+  return a.error->code.empty() ? a.error->text : fmt::format("{}: {}", a.error->code, a.error->text);
+}
+
+// "max error 1.2e-03 (limit 4.0e-03)" or what is off about the result.
+std::string comparison_text(const Comparison& c) {
+  std::string out;
+  if (c.mismatched > 0) out += fmt::format("{} of {} elements off, ", c.mismatched, c.total);
+  out += fmt::format("max error {} (limit {})", human_number(c.absolute.value), human_number(c.absolute.limit));
+  if (c.mismatched > 0) out += " at " + index_text(c.absolute.index);
+  if (c.unwritten > 0) out += fmt::format(", {} elements never written", c.unwritten);
+  if (c.guard_damaged > 0) out += fmt::format(", {} bytes written outside the output", c.guard_damaged);
+  if (c.nan_got != c.nan_want) out += fmt::format(", NaN {} (reference {})", c.nan_got, c.nan_want);
+  if (!c.mistrust.empty()) out += ", " + c.mistrust;
+  if (!c.exact_pass.empty()) out += ", integers " + c.exact_pass;
+  return out;
+}
+
+void attempt_lines(Writer& w, const Candidate& c, std::size_t width) {
+  const std::string name = fmt::format("  {:<{}}", c.backend, width);
+  const auto row = [&](const Attempt& a, bool first) {
+    const std::string outcome = w.ink(fmt::format("{:<14}", core::to_text(a.outcome)), ink_of(a.outcome));
+    std::string detail = a.comparison ? comparison_text(*a.comparison) : error_text(a);
+    if (a.timing && a.timing->runs > 0)
+      detail += fmt::format(", {} ({} runs, {})", human_seconds(a.timing->median), a.timing->runs, a.timing->noise);
+    const std::string eligibility = first ? fmt::format("{:<9}", c.eligibility) : std::string(9, ' ');
+    w.line(fmt::format("{}{} {:<6}{} {}{}", first ? name : std::string(name.size(), ' '), eligibility, a.policy,
+                       a.mode == "eager" ? "" : " " + a.mode, outcome, detail));
+  };
+  bool first = true;
+  for (const Attempt& a : c.attempts) {
+    // The dispatcher's run and the forced run of one backend are told apart only where they differ.
+    const bool repeats = !first && a.mode == c.attempts.front().mode && a.outcome == c.attempts.front().outcome && w.options().verbosity < 1;
+    if (!repeats) row(a, first);
+    first = false;
+  }
+  if (c.attempts.empty()) w.line(fmt::format("{}{:<9} {}", name, c.eligibility, w.ink("not tried", Ink::dim)));
+}
+
+void candidates(Writer& w, const Case& c) {
+  if (c.candidates.empty()) return;
+  std::size_t width = 0;
+  for (const Candidate& candidate : c.candidates) width = std::max(width, candidate.backend.size() + 2);
+  w.line("");
+  w.line(w.ink("candidates", Ink::bold));
+  for (const Candidate& candidate : c.candidates) attempt_lines(w, candidate, width);
+}
+
+void findings(Writer& w, const Case& c) {
+  const auto all = grouped_findings(c, w.options().verbosity > 0);
+  if (all.empty()) return;
+  w.line("");
+  w.line(w.ink("findings", Ink::bold));
+  for (const GroupedFinding& g : all) {
+    const Finding& f = *g.finding;
+    const Ink ink = f.status == "met" ? Ink::good : f.status == "unknown" ? Ink::dim : f.level == "blocked" ? Ink::bad : Ink::warn;
+    const std::string level = f.status == "unmet" ? f.level : f.status;
+    const std::string who = g.backends.empty() ? "this call" : joined(g.backends);
+    w.line(fmt::format("{} {}: {}  {}", w.ink(fmt::format("{}[{}]", level, f.id), ink), who, f.title,
+                       w.ink("(" + f.name + ")", Ink::dim)));
+    const auto part = [&](std::string_view label, const std::string& text) {
+      if (!text.empty()) w.line(fmt::format("  {:<10}{}", label, text));
+    };
+    part("seen", f.seen);
+    part("required", f.required);
+    if (f.status == "met") continue;
+    part("effect", f.effect);
+    part("fix", f.fix);
+    if (!f.fix.empty()) part("keeps", f.tried.empty() ? f.keeps : fmt::format("{}; tried: {}", f.keeps, f.tried));
+    if (w.options().verbosity > 0) {
+      part("blame", f.blame);
+      part("source", f.source);
+    }
+  }
+}
+
+void decision(Writer& w, const Case& c) {
+  if (c.decision.steps.empty()) return;
+  w.line("");
+  w.line(w.ink("decision", Ink::bold) + "  policy " + c.decision.policy);
+  int number = 1;
+  for (const Step& s : c.decision.steps) {
+    const std::string ids = s.finding_ids.empty() ? "" : "  " + joined(s.finding_ids);
+    w.line(fmt::format("  {}. {:<14}{}{}", number++, s.backend, s.action, ids));
+  }
+  if (!c.decision.selected) w.line("  no backend served the call");
+}
+
+void operations(Writer& w, std::string_view label, const std::vector<Operation>& list) {
+  constexpr std::size_t most = 8;
+  std::size_t shown = 0;
+  for (const Operation& o : list) {
+    if (shown == most && w.options().verbosity < 1) {
+      w.line(fmt::format("  {:<14}… {} more (-v shows them)", "", list.size() - most));
+      return;
+    }
+    std::string text = o.name;
+    if (o.count > 1) text += fmt::format(" x{}", o.count);
+    if (!o.detail.empty()) text += "  " + o.detail;
+    if (o.seconds) text += "  " + human_seconds(*o.seconds);
+    if (!o.origin.empty()) text += w.ink("  [" + o.origin + "]", Ink::dim);
+    w.line(fmt::format("  {:<14}{}", shown++ == 0 ? label : "", text));
+  }
+}
+
+bool empty(const Evidence& e) {
+  return e.operators.empty() && e.library_calls.empty() && e.kernels.empty() && e.conversions.empty() && e.syncs.empty() && e.notes.empty();
+}
+
+void evidence_of(Writer& w, const Candidate& candidate, const Attempt& a) {
+  if (empty(a.evidence)) return;
+  w.line(fmt::format("  {} ({}, {})", candidate.backend, a.policy, a.mode));
+  operations(w, "  operators", a.evidence.operators);
+  operations(w, "  library", a.evidence.library_calls);
+  operations(w, "  kernels", a.evidence.kernels);
+  for (const Conversion& v : a.evidence.conversions)
+    w.line(fmt::format("  {:<14}{}: {}, {}", "  " + v.kind, v.what, human_bytes(v.bytes), "silent"));
+  operations(w, "  syncs", a.evidence.syncs);
+  for (const std::string& note : a.evidence.notes) w.line(fmt::format("  {:<14}{}", "  note", note));
+}
+
+void evidence(Writer& w, const Case& c) {
+  const bool all = w.options().verbosity > 0;
+  Writer inner(w.options());
+  for (const Candidate& candidate : c.candidates) {
+    const bool chosen = c.decision.selected && candidate.backend == *c.decision.selected;
+    std::vector<std::string> modes;
+    for (const Attempt& a : candidate.attempts) {
+      if (!all && !chosen) continue;
+      if (!all && std::find(modes.begin(), modes.end(), a.mode) != modes.end()) continue;
+      modes.push_back(a.mode);
+      evidence_of(inner, candidate, a);
+    }
+  }
+  const std::string text = inner.take();
+  if (text.empty()) return;
+  w.line("");
+  w.line(w.ink("evidence", Ink::bold));
+  w.line(text.substr(0, text.size() - 1));
+}
+
+// Relative and absolute figures of the chosen backend, and of everything that is off.
+void numbers(Writer& w, const Case& c) {
+  Writer inner(w.options());
+  for (const Candidate& candidate : c.candidates) {
+    const bool chosen = c.decision.selected && candidate.backend == *c.decision.selected;
+    const Attempt* shown = nullptr;
+    for (const Attempt& a : candidate.attempts)
+      if (a.comparison && (!shown || a.comparison->verdict == "off")) shown = &a;
+    if (!shown || (!chosen && shown->comparison->verdict != "off" && w.options().verbosity < 1)) continue;
+    const Comparison& k = *shown->comparison;
+    inner.line(fmt::format("  {:<14}mismatched {} / {}{}; limit: {}", candidate.backend, k.mismatched, k.total,
+                           k.sampled.empty() ? "" : " (" + k.sampled + ")", k.bound));
+    const auto worst = [&](std::string_view label, const Worst& v) {
+      inner.line(fmt::format("  {:<14}{} {} at {}: got {}, wanted {}, limit {}", "", label, human_number(v.value), index_text(v.index),
+                             human_number(v.got), human_number(v.want), human_number(v.limit)));
+    };
+    if (k.total > 0) {
+      worst("greatest absolute error", k.absolute);
+      worst("greatest relative error", k.relative);
+    }
+    inner.line(fmt::format("  {:<14}NaN {} (reference {}), infinite {} ({}), zero {} ({})", "", k.nan_got, k.nan_want, k.inf_got, k.inf_want,
+                           k.zero_got, k.zero_want));
+  }
+  const std::string text = inner.take();
+  if (text.empty()) return;
+  w.line("");
+  w.line(w.ink("numbers", Ink::bold));
+  w.line(text.substr(0, text.size() - 1));
+}
+
+// Fixes once each, those that keep the function first.
+void changes(Writer& w, const Case& c) {
+  std::vector<std::pair<int, std::string>> lines;
+  for (const GroupedFinding& g : grouped_findings(c, false)) {
+    const Finding& f = *g.finding;
+    // What policy asked for is no defect; a note asks for nothing.
+    if (f.fix.empty() || f.status != "unmet" || f.level == "note" || f.id.rfind("POL", 0) == 0) continue;
+    const int rank = f.keeps == "function" ? 0 : f.keeps == "precision" ? 1 : 2;
+    std::string text = fmt::format("{} (keeps the {}", f.fix, f.keeps == "meaning" ? "call, not its meaning" : f.keeps);
+    text += f.tried.empty() ? ")" : "; tried: " + f.tried + ")";
+    lines.emplace_back(rank, fmt::format("  {:<9}{}", f.id, text));
+  }
+  if (lines.empty()) return;
+  std::stable_sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  w.line("");
+  w.line(w.ink("what to change", Ink::bold));
+  for (const auto& [rank, text] : lines) w.line(text);
+}
+
+void head(Writer& w, const Case& c) {
+  const std::string status(core::to_text(c.verdict.status));
+  w.line(fmt::format("{}  {}", w.ink(status, ink_of(c.verdict.status)), w.ink(c.title, Ink::bold)));
+  w.field("verdict", fmt::format("{} [{}]", c.verdict.summary, core::to_text(c.verdict.grade)));
+  for (const std::string& because : c.verdict.because) w.field("", "because " + because);
+  for (const Requirement& r : c.requirements) {
+    const Ink ink = r.status == "met" ? Ink::good : Ink::bad;
+    w.field("require", fmt::format("{} {}{}", r.text, w.ink(r.status, ink), r.detail.empty() ? "" : ": " + r.detail));
+  }
+}
+
+void background(Writer& w, const Case& c) {
+  if (c.reference) {
+    const Reference& r = *c.reference;
+    w.field("reference", fmt::format("{}; {}; {}", r.name, r.scope, human_seconds(r.seconds)));
+    if (w.options().verbosity > 0) w.field("limit", r.error_bound);
+  }
+  std::string line;
+  for (const Fact& f : c.facts) {
+    const bool bytes = f.unit == "bytes" && std::holds_alternative<std::int64_t>(f.value);
+    const std::string value = bytes ? human_bytes(std::get<std::int64_t>(f.value)) : scalar_text(f.value);
+    if (w.options().verbosity > 0) {
+      w.field(line.empty() ? "facts" : "", fmt::format("{} = {} ({})", f.name, value, f.provenance));
+      line = "shown";
+    } else if (f.provenance != "spec" && f.provenance != "derived") {
+      line += fmt::format("{}{} {}", line.empty() ? "" : ", ", f.name, value);
+    }
+  }
+  if (w.options().verbosity == 0 && !line.empty()) w.field("machine", line);
+}
+
+}  // namespace
+
+std::string render_case(const Case& c, const TextOptions& options) {
+  Writer w(options);
+  if (!c.problems.empty()) {
+    w.line(fmt::format("{}  {}", w.ink("error", Ink::bad), c.id));
+    for (const std::string& p : c.problems) w.line("  " + p);
+    return w.take();
+  }
+  head(w, c);
+  if (options.verbosity < 0) return w.take();
+  background(w, c);
+  candidates(w, c);
+  findings(w, c);
+  decision(w, c);
+  evidence(w, c);
+  numbers(w, c);
+  changes(w, c);
+  if (!c.saved_tensors.empty()) {
+    w.line("");
+    for (const auto& [role, file] : c.saved_tensors) w.field("saved", fmt::format("{}: {}", role, file));
+  }
+  w.line("");
+  w.field("repro", c.repro);
+  return w.take();
+}
+
+std::string render_case_line(const Case& c, const TextOptions& options) {
+  if (!c.problems.empty()) return fmt::format("{:<14} {}  {}\n", paint("error", Ink::bad, options.color), c.id, c.problems.front());
+  const std::string status = fmt::format("{:<13}", core::to_text(c.verdict.status));
+  std::string unmet;
+  for (const Requirement& r : c.requirements)
+    if (r.status != "met") unmet += fmt::format("  [{} {}]", r.text, r.status);
+  return fmt::format("{} {}  {}  {}{}\n", paint(status, ink_of(c.verdict.status), options.color), c.id, c.title, c.verdict.summary,
+                     paint(unmet, Ink::bad, options.color));
+}
+
+std::string render_summary(const Report& r, const TextOptions& options) {
+  std::string out;
+  const auto failed = [](const Case& c) { return c.exit_code != 0; };
+  if (std::any_of(r.cases.begin(), r.cases.end(), failed)) {
+    out += "\n" + paint("failures", Ink::bold, options.color) + "\n";
+    for (const Case& c : r.cases)
+      if (failed(c)) out += render_case_line(c, options) + (c.repro.empty() ? "" : "  repro: " + c.repro + "\n");
+  }
+  const Summary& s = r.summary;
+  out += fmt::format("\n{} cases: {} fast, {} fallback, {} no path, {} wrong, {} undetermined; {} tested{}\n", s.cases, s.fast, s.fallback,
+                     s.no_path, s.wrong, s.undetermined, s.tested, r.interrupted ? "; interrupted" : "");
+  return out;
+}
+
+std::string render_text(const Report& r, const TextOptions& options) {
+  if (!r.traces.empty()) return render_traces(r, options);
+  std::string out;
+  if (r.cases.size() == 1) return render_case(r.cases.front(), options) + (r.interrupted ? "interrupted: the rest was not tried\n" : "");
+  for (const Case& c : r.cases) out += options.verbosity > 0 ? render_case(c, options) + "\n" : render_case_line(c, options);
+  return out + render_summary(r, options);
+}
+
+}  // namespace dd::report

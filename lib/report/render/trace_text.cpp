@@ -1,0 +1,64 @@
+#include <fmt/format.h>
+
+#include "report/render/format.hpp"
+#include "report/render/render.hpp"
+
+namespace dd::report {
+namespace {
+
+Ink verdict_ink(std::string_view v) { return v == "fast-path" ? Ink::good : v == "none" ? Ink::dim : Ink::warn; }
+
+std::string operator_lines(const TraceOperator& o, bool color) {
+  std::string out = fmt::format("  {} {}  x{}  {} ({:.1f}%)\n", paint(fmt::format("{:<11}", o.verdict), verdict_ink(o.verdict), color), o.name,
+                                o.calls, human_seconds(o.seconds), o.share * 100);
+  if (!o.shapes.empty()) out += fmt::format("              shapes   {}\n", joined(o.shapes));
+  if (!o.dtypes.empty()) out += fmt::format("              dtypes   {}\n", joined(o.dtypes));
+  for (const Operation& k : o.kernels)
+    out += fmt::format("              kernel   {} x{}{}{}\n", k.name, k.count, k.seconds ? "  " + human_seconds(*k.seconds) : "",
+                       k.detail.empty() ? "" : "  " + k.detail);
+  for (const Conversion& c : o.conversions)
+    out += fmt::format("              {:<8} {}{}\n", c.kind, c.what, c.bytes > 0 ? ", " + human_bytes(c.bytes) : "");
+  return out;
+}
+
+std::string one_trace(const Trace& t, const TextOptions& options) {
+  std::string out = fmt::format("{}  {}{}\n", paint(t.file, Ink::bold, options.color), t.format, t.partial ? "  (partial)" : "");
+  for (const auto& [operation, verdict] : t.verdict)
+    out += fmt::format("{:<11}{} [{}]\n", operation, paint(verdict, verdict_ink(verdict), options.color), t.grade);
+  for (const std::string& warning : t.warnings) out += paint("warning: ", Ink::warn, options.color) + warning + "\n";
+  if (options.verbosity < 0) return out;
+  if (!t.operators.empty()) out += "\n" + paint("operators", Ink::bold, options.color) + "\n";
+  for (const TraceOperator& o : t.operators) out += operator_lines(o, options.color);
+  if (!t.kernels.empty()) out += "\n" + paint("kernels", Ink::bold, options.color) + "\n";
+  const std::size_t most = options.verbosity > 0 ? t.kernels.size() : 15;
+  for (std::size_t i = 0; i < t.kernels.size() && i < most; ++i) {
+    const TraceKernel& k = t.kernels[i];
+    out += fmt::format("  {:>6} {:>9}  {}  {}/{} {}, tensor cores {}{}{}\n", fmt::format("{:.1f}%", k.share * 100), human_seconds(k.seconds),
+                       k.name, k.provider, k.family, k.operation, k.tensor_cores, k.alignment.empty() ? "" : ", " + k.alignment,
+                       k.linked_by.empty() ? "" : ", " + k.linked_by);
+  }
+  if (t.kernels.size() > most) out += fmt::format("  … {} more (-v shows them)\n", t.kernels.size() - most);
+  if (!t.findings.empty()) out += "\n" + paint("findings", Ink::bold, options.color) + "\n";
+  for (const Finding& f : t.findings) {
+    out += fmt::format("{}[{}] {}  ({})\n", f.status == "unknown" ? "unknown" : f.level, f.id, f.title, f.name);
+    const auto part = [&](std::string_view label, const std::string& text) {
+      if (!text.empty()) out += fmt::format("  {:<10}{}\n", label, text);
+    };
+    part("seen", f.seen);
+    part("required", f.required);
+    part("effect", f.effect);
+    part("fix", f.fix);
+    if (!f.fix.empty()) part("keeps", f.keeps);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string render_traces(const Report& r, const TextOptions& options) {
+  std::string out;
+  for (const Trace& t : r.traces) out += (out.empty() ? "" : "\n") + one_trace(t, options);
+  return out;
+}
+
+}  // namespace dd::report
