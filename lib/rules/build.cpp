@@ -52,6 +52,10 @@ Condition at_most(Id fact, Id other) { return pair(Kind::at_most, fact, other); 
 Condition at_least(Id fact, Id other) { return pair(Kind::at_least, fact, other); }
 Condition multiple_of(Id fact, std::int64_t factor) { return leaf(Kind::multiple_of, fact, {factor}); }
 Condition multiple_of(Id fact, Id other) { return pair(Kind::multiple_of, fact, other); }
+Condition one_of(Id fact, std::initializer_list<const char*> names) { return one_of(fact, std::vector<std::string>(names.begin(), names.end())); }
+Condition one_of(Id fact, std::initializer_list<std::int64_t> n) { return one_of(fact, std::vector<std::int64_t>(n)); }
+Condition none_of(Id fact, std::initializer_list<const char*> names) { return none_of(fact, std::vector<std::string>(names.begin(), names.end())); }
+Condition none_of(Id fact, std::initializer_list<std::int64_t> n) { return none_of(fact, std::vector<std::int64_t>(n)); }
 Condition one_of(Id fact, std::vector<std::string> names) { return leaf(Kind::one_of, fact, values(std::move(names))); }
 Condition one_of(Id fact, std::vector<std::int64_t> n) { return leaf(Kind::one_of, fact, values(std::move(n))); }
 Condition none_of(Id fact, std::vector<std::string> names) { return leaf(Kind::none_of, fact, values(std::move(names))); }

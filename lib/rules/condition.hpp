@@ -3,6 +3,7 @@
 // A custom leaf is the escape hatch: it names the facts it reads and must return its own seen and required texts.
 #pragma once
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,6 +56,11 @@ Condition at_most(facts::Id fact, facts::Id other);
 Condition at_least(facts::Id fact, facts::Id other);
 Condition multiple_of(facts::Id fact, std::int64_t factor);
 Condition multiple_of(facts::Id fact, facts::Id other);
+// The list forms take braces: a vector alone would read {"a", "b"} as a pair of iterators.
+Condition one_of(facts::Id fact, std::initializer_list<const char*> names);
+Condition one_of(facts::Id fact, std::initializer_list<std::int64_t> numbers);
+Condition none_of(facts::Id fact, std::initializer_list<const char*> names);
+Condition none_of(facts::Id fact, std::initializer_list<std::int64_t> numbers);
 Condition one_of(facts::Id fact, std::vector<std::string> names);
 Condition one_of(facts::Id fact, std::vector<std::int64_t> numbers);
 Condition none_of(facts::Id fact, std::vector<std::string> names);

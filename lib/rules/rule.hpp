@@ -36,7 +36,7 @@ enum class Change {
 struct Fix {
   std::string_view text;  // imperative, one sentence; empty: nothing helps
   Keeps keeps = Keeps::function;
-  std::vector<Change> changes;
+  std::vector<Change> changes = {};
 };
 
 struct Source {
@@ -55,10 +55,10 @@ struct Rule {
   Condition applies;         // guard: where it is unmet the rule has nothing to say (met)
   Condition requires_that;   // what must hold
   std::string_view effect;   // what happens when it does not hold
-  Fix fix;
-  Source source;
-  std::string_view blocked_example;  // a spec as a command line without the program name, e.g. "sdpa --q 1x8x256x100"
-  std::string_view passing_example;
+  Fix fix = {};
+  Source source = {};
+  std::string_view blocked_example = {};  // a spec as a command line without the program name, e.g. "sdpa --q 1x8x256x100"
+  std::string_view passing_example = {};
   int order = 0;             // position among the checks of the library itself (0: unordered)
 };
 
