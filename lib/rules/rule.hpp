@@ -54,7 +54,7 @@ struct Rule {
   std::string_view scope;    // backend name, or "*" for every candidate of the operator, or a verb's area
   Condition applies;         // guard: where it is unmet the rule has nothing to say (met)
   Condition requires_that;   // what must hold
-  std::string_view effect;   // what happens when it does not hold
+  std::string_view effect = {};   // what happens when it does not hold
   Fix fix = {};
   Source source = {};
   std::string_view blocked_example = {};  // a spec as a command line without the program name, e.g. "sdpa --q 1x8x256x100"
