@@ -1,0 +1,32 @@
+#include "session/interrupt.hpp"
+
+#include <csignal>
+#include <initializer_list>
+
+namespace dd::session {
+namespace {
+
+volatile std::sig_atomic_t received = 0;
+
+void on_signal(int signal) { received = signal; }
+
+}  // namespace
+
+void install_stop_handlers() {
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  sigemptyset(&action.sa_mask);
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction old {};
+    // What the caller had ignored (nohup) stays ignored.
+    if (::sigaction(signal, nullptr, &old) == 0 && old.sa_handler == SIG_IGN) continue;
+    ::sigaction(signal, &action, nullptr);
+  }
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+int stop_signal() { return received; }
+void request_stop(int signal) { received = signal; }
+void clear_stop() { received = 0; }
+
+}  // namespace dd::session
