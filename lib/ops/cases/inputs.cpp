@@ -161,7 +161,12 @@ void add_quantization(const spec::OpSpec& spec, spec::Data data, TensorMap& out)
 core::Result<TensorMap> gemm_inputs(const spec::OpSpec& spec, spec::Data data) {
   const spec::Gemm& g = spec.gemm();
   const auto strides = [](const spec::TensorSpec& t, bool transposed) {
-    return t.strides ? *t.strides : transposed ? spec::transposed_strides(t.shape) : spec::contiguous_strides(t.shape);
+    if (t.strides || !transposed) return spec::strides_of(t);
+    Dims stored = t.shape;
+    std::swap(stored[stored.size() - 1], stored[stored.size() - 2]);
+    Dims strides = spec::contiguous_strides(stored);
+    std::swap(strides[strides.size() - 1], strides[strides.size() - 2]);
+    return strides;
   };
   TensorMap out;
   out["x"] = make(g.x, strides(g.x, g.trans_x));
