@@ -1,0 +1,51 @@
+#include "evidence/answer/answer.hpp"
+
+#include <algorithm>
+
+#include "evidence/answer/work.hpp"
+#include "evidence/trace/source.hpp"
+#include "fmt/format.h"
+
+namespace dd::evidence {
+namespace {
+
+void add_warnings(const Trace& trace, TraceAnswer& answer) {
+  const Losses& lost = trace.losses;
+  const auto warn = [&](bool when, std::string text) {
+    if (when) answer.warnings.push_back(std::move(text));
+  };
+  warn(lost.compression_error, "the compressed data is damaged: everything behind that point is lost");
+  warn(lost.bomb, fmt::format("the file expands more than {} times: reading stopped after {} bytes", ExpandLimit{}.ratio, trace.text_bytes));
+  warn(lost.truncated && !lost.bomb, fmt::format("the file ends in the middle: what came behind byte {} is lost", trace.text_bytes));
+  warn(lost.damaged_events > 0, fmt::format("{} events could not be read and are lost", lost.damaged_events));
+  warn(lost.repaired_events > 0, fmt::format("{} events are no valid JSON and were read leniently", lost.repaired_events));
+  warn(lost.oversized_events > 0, fmt::format("{} events or header values larger than {} bytes were skipped", lost.oversized_events, 4u << 20));
+  warn(lost.odd_numbers > 0, fmt::format("{} events have times that are no numbers or out of range and are lost", lost.odd_numbers));
+  warn(lost.broken_rows > 0, fmt::format("{} rows of the database could not be read and are lost", lost.broken_rows));
+  warn(!lost.detail.empty(), lost.detail);
+  warn(trace.events == 0 && trace.gpu.empty() && trace.ops.empty(), "the file holds no event");
+  answer.partial = lost.any() || (trace.events == 0 && trace.gpu.empty() && trace.ops.empty());
+}
+
+}  // namespace
+
+TraceAnswer answer_trace(Trace& trace, const AnswerOptions&) {
+  TraceAnswer answer;
+  answer.file = trace.file;
+  answer.format = trace.format == TraceFormat::nsys_sqlite ? "nsys-sqlite" : "kineto-json";
+  answer.header = trace.header;
+  answer.devices = trace.devices;
+  answer.other_events = trace.other_events;
+  add_warnings(trace, answer);
+  Work work(trace, answer);
+  answer.linking = work.links.summary;
+  count_events(work);
+  group_products(work);
+  group_attention(work);
+  find_written_out(work);
+  judge(work);
+  std::stable_sort(answer.kernels.begin(), answer.kernels.end(), [](const auto& a, const auto& b) { return a.us > b.us; });
+  return answer;
+}
+
+}  // namespace dd::evidence

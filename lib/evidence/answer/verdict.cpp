@@ -1,0 +1,175 @@
+#include "evidence/answer/work.hpp"
+#include "fmt/format.h"
+
+namespace dd::evidence {
+
+std::string_view verdict_name(PathVerdict verdict) {
+  static constexpr std::string_view names[] = {"none", "fast-path", "fallback", "mixed", "cannot-tell"};
+  return names[static_cast<std::size_t>(verdict)];
+}
+
+namespace {
+
+struct Shares {
+  Tally fast, degraded, slow, vector, unknown;
+  Tally& of(GemmState state) {
+    switch (state) {
+      case GemmState::fast: return fast;
+      case GemmState::degraded: return degraded;
+      case GemmState::slow: return slow;
+      case GemmState::vector: return vector;
+      case GemmState::unknown: break;
+    }
+    return unknown;
+  }
+  void add(GemmState state, std::uint64_t count, double us) {
+    Tally& tally = of(state);
+    tally.count += count;
+    tally.us += us;
+  }
+  std::uint64_t judged() const { return fast.count + degraded.count + slow.count; }
+};
+
+// A stray product that takes next to no time does not spoil (or save) a whole model.
+bool negligible(const Tally& part, const Shares& all) {
+  const double us = all.fast.us + all.degraded.us + all.slow.us;
+  const auto count = static_cast<double>(all.judged());
+  return part.count == 0 || (static_cast<double>(part.count) < 0.05 * count && part.us < 0.02 * us);
+}
+
+PathVerdict verdict_of(const Shares& s) {
+  if (s.judged() == 0) return PathVerdict::cannot_tell;
+  Tally bad = s.degraded;
+  bad.count += s.slow.count;
+  bad.us += s.slow.us;
+  if (negligible(bad, s)) return PathVerdict::fast_path;
+  Tally good = s.fast;
+  good.count += s.degraded.count;
+  good.us += s.degraded.us;
+  if (negligible(good, s)) return PathVerdict::fallback;
+  return PathVerdict::mixed;
+}
+
+std::string why(const Shares& s, std::string_view what) {
+  std::string out = fmt::format("{} {}: ", s.judged() + s.vector.count + s.unknown.count, what);
+  const auto part = [&](const Tally& tally, std::string_view text) {
+    if (tally.count > 0) out += fmt::format("{} {} ({:.1f} us), ", tally.count, text, tally.us);
+  };
+  part(s.fast, "on tensor cores");
+  part(s.degraded, "on a degraded tensor-core kernel");
+  part(s.slow, "without reduced-precision tensor cores");
+  part(s.vector, "with one row or column");
+  part(s.unknown, "unknown");
+  out.resize(out.size() - 2);
+  return out;
+}
+
+// Kernels of one role by name: of graphs, or of the whole file when no operator was recorded.
+Shares by_name(const TraceAnswer& answer, std::uint64_t KernelSummary::*which) {
+  Shares out;
+  for (const KernelSummary& each : answer.kernels) {
+    const std::uint64_t count = each.*which;
+    if (each.kind.role != Role::gemm || count == 0) continue;
+    out.add(gemm_state(each.kind), count, each.us * static_cast<double>(count) / static_cast<double>(each.count));
+  }
+  return out;
+}
+
+std::uint64_t kernels_of(const TraceAnswer& answer, Role role, bool replayed_only) {
+  std::uint64_t out = 0;
+  for (const KernelSummary& each : answer.kernels)
+    if (each.kind.role == role) out += replayed_only ? each.replayed : each.count;
+  return out;
+}
+
+void judge_gemm(TraceAnswer& answer, bool has_ops) {
+  Shares ops;
+  for (const OperatorGroup& group : answer.gemms) ops.add(group.state, group.count, group.gpu_us);
+  const Shares graph = by_name(answer, &KernelSummary::replayed);
+  Shares all = ops;
+  for (const GemmState state : {GemmState::fast, GemmState::degraded, GemmState::slow, GemmState::vector, GemmState::unknown}) {
+    Shares copy = graph;
+    all.add(state, copy.of(state).count, copy.of(state).us);
+  }
+  Verdict& v = answer.verdict;
+  if (all.judged() > 0) {
+    v.gemm = verdict_of(all);
+    v.gemm_why = why(ops, "operators");
+    if (graph.judged() > 0) v.gemm_why = (ops.judged() > 0 ? v.gemm_why + "; " : std::string()) + why(graph, "replayed kernels, judged by name");
+    return;
+  }
+  if (all.vector.count > 0 && all.unknown.count == 0) {
+    v.gemm = PathVerdict::fast_path;
+    v.gemm_why = why(all, "operators") + ": bound by memory, a vector kernel is the right choice";
+    return;
+  }
+  if (!answer.gemms.empty()) {
+    v.gemm = PathVerdict::cannot_tell;
+    v.gemm_why = fmt::format("{} operators, none with a kernel that could be linked", ops.unknown.count);
+    return;
+  }
+  // Products of engines' own operators: by name.
+  const Shares engine = by_name(answer, &KernelSummary::by_other_ops);
+  if (engine.judged() > 0) {
+    v.gemm = verdict_of(engine);
+    v.gemm_why = why(engine, "kernels inside other operators, judged by name");
+    return;
+  }
+  // No operator: names of the whole file, and only when they agree.
+  const Shares names = by_name(answer, &KernelSummary::count);
+  if (has_ops || kernels_of(answer, Role::gemm, false) == 0) {
+    v.gemm = PathVerdict::none;
+    v.gemm_why = kernels_of(answer, Role::gemm, false) > 0 ? "no matrix-product operator in the file; its product kernels belong to other operators" : "no matrix product in the file";
+    return;
+  }
+  const bool agree = names.degraded.count == 0 && names.unknown.count == 0 && (names.fast.count == 0) != (names.slow.count == 0);
+  v.gemm = agree ? verdict_of(names) : PathVerdict::cannot_tell;
+  v.gemm_why = why(names, "kernels, names only");
+}
+
+void judge_attention(TraceAnswer& answer) {
+  Verdict& v = answer.verdict;
+  std::uint64_t fused = 0, decomposed = 0, unknown = 0;
+  for (const OperatorGroup& group : answer.attention) (group.served_by == "fused" ? fused : group.served_by == "decomposed" ? decomposed : unknown) += group.count;
+  std::uint64_t proven = 0;
+  for (const OperatorGroup& group : answer.written_out)
+    if (group.backend == "proven") proven += group.count;
+  const bool no_ops = answer.attention.empty() && proven == 0;
+  const std::uint64_t replayed = kernels_of(answer, Role::attention, true);
+  const std::uint64_t named = no_ops ? kernels_of(answer, Role::attention, false) : replayed;
+  const std::uint64_t good = fused + named, bad = decomposed + proven;
+  if (good + bad == 0) {
+    v.sdpa = unknown > 0 ? PathVerdict::cannot_tell : PathVerdict::none;
+    v.sdpa_why = unknown > 0 ? fmt::format("{} attention calls, none with a kernel that could be linked", unknown) : "no attention operator in the file";
+    if (answer.written_out_attention > 0) v.sdpa_why += fmt::format("; {} chains of bmm, softmax, bmm look like attention written out", answer.written_out_attention);
+    return;
+  }
+  v.sdpa = bad == 0 ? PathVerdict::fast_path : good == 0 ? PathVerdict::fallback : PathVerdict::mixed;
+  v.sdpa_why = fmt::format("{} calls fused, {} decomposed, {} unknown", fused, decomposed, unknown);
+  if (proven > 0) v.sdpa_why += fmt::format(", {} written out as bmm, softmax, bmm", proven);
+  if (named > 0) v.sdpa_why += fmt::format("; {} fused kernels {}", named, no_ops && replayed == 0 ? "without operators, judged by name" : "replayed from graphs, judged by name");
+}
+
+std::string attribution_of(const TraceAnswer& answer, bool has_ops) {
+  if (answer.format == "nsys-sqlite") return has_ops && answer.linking.launch_call_inside_an_op > 0 ? "nvtx" : "kernel_names_only";
+  if (answer.linking.gpu_events == 0) return "no_gpu_events";
+  if (!has_ops) return "kernel_names_only";
+  bool missing = answer.linking.launched_before_window > 0;
+  for (const OperatorGroup& group : answer.gemms) missing = missing || group.main_class.starts_with("main GEMM kernel missing");
+  const std::uint64_t replayed = kernels_of(answer, Role::gemm, true) + kernels_of(answer, Role::attention, true);
+  const bool at_ops = !answer.gemms.empty() || !answer.attention.empty();
+  if (replayed > 0 && !at_ops) return "graph_replay_only";
+  if (missing) return "op_level_partial";
+  return replayed > 0 ? "mixed_graph" : "op_level";
+}
+
+}  // namespace
+
+void judge(Work& work) {
+  const bool has_ops = work.trace.has_op_records;
+  judge_gemm(work.answer, has_ops);
+  judge_attention(work.answer);
+  work.answer.verdict.attribution = attribution_of(work.answer, has_ops);
+}
+
+}  // namespace dd::evidence

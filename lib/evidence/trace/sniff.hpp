@@ -1,0 +1,8 @@
+// Which kind of evidence a file is, from its first bytes.
+#pragma once
+#include <string_view>
+namespace dd::evidence {
+enum class FileKind : unsigned char { empty, json, sqlite, text };
+// `head` is the beginning of the expanded content.
+FileKind sniff(std::string_view head);
+}  // namespace dd::evidence
