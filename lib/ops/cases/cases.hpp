@@ -32,7 +32,8 @@ OutputLayout output_layout(const spec::OpSpec& spec);
 TensorView view(const core::Tensor& tensor);
 // Rank-4 attention problem over these tensors (rank 3 has one head, rank 2 one batch as well).
 AttentionProblem attention_problem(const spec::OpSpec& spec, const core::TensorMap& tensors);
-// Rank-3 matrix product: batch axes folded where strides allow it. An error when they do not.
+// Rank-3 matrix product: batch axes folded where one stride walks them, else the operand is expanded (see
+// GemmProblem::expanded). An error when the result's own batch axes cannot be folded.
 core::Result<GemmProblem> gemm_problem(const spec::OpSpec& spec, const core::TensorMap& tensors);
 // `out` as rank 4 (attention) or rank 3 (matrix product).
 TensorView output_view(const spec::OpSpec& spec, const core::Tensor& out);

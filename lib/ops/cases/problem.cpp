@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "ops/cases/cases.hpp"
-#include "ops/tensor/fill.hpp"
+#include "ops/tensor/convert.hpp"
 
 namespace dd::ops::cases {
 namespace {
@@ -60,6 +60,23 @@ std::optional<TensorView> as_batch(const TensorView& in, const std::vector<std::
     out.stride[1 + i] = in.stride[lead + i];
   }
   return out;
+}
+
+// A dense copy of `in` over all batch axes, owned by the problem. Codes of 4 bits are never batched, see validation.
+TensorView expand(const char* name, const TensorView& in, const std::vector<std::int64_t>& batch, GemmProblem& problem) {
+  TensorView wide = with_axes(in, static_cast<int>(batch.size()) + 2);
+  std::int64_t count = 1;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (wide.shape[i] == 1) wide.stride[i] = 0;
+    wide.shape[i] = batch[i];
+    count *= batch[i];
+  }
+  const std::int64_t rows = wide.shape[wide.rank - 2], columns = wide.shape[wide.rank - 1], total = count * rows * columns;
+  const std::int64_t bytes = core::bytes_of(in.dtype, total);
+  std::shared_ptr<std::byte> storage(new std::byte[static_cast<std::size_t>(bytes) + 1], std::default_delete<std::byte[]>());
+  for (std::int64_t i = 0; i < total; ++i) store(storage.get(), in.dtype, i, load(in.data, in.dtype, element_index(wide, i)));
+  problem.expanded.push_back({name, bytes, storage});
+  return contiguous(storage.get(), in.dtype, {count, rows, columns});
 }
 
 std::vector<std::int64_t> batch_axes(const spec::Gemm& g) {
@@ -161,19 +178,24 @@ core::Result<GemmProblem> gemm_problem(const spec::OpSpec& spec, const TensorMap
   const spec::Gemm& g = spec.gemm();
   const std::vector<std::int64_t> batch = batch_axes(g);
   GemmProblem p;
-  const auto x = as_batch(view(tensors.at("x")), batch);
-  const auto w = as_batch(view(tensors.at("w")), batch);
-  if (!x || !w) {
-    return core::Problem{x ? "w" : "x", fmt::format("strides {}", fmt::join(tensors.at(x ? "w" : "x").strides, "x")),
-                         "batch axes that fold into one", "the batch axes cannot be walked with one stride", "", 0};
-  }
-  p.x = *x;
-  p.w = *w;
+  const auto operand = [&](const char* name, const TensorView& in) {
+    const auto folded = as_batch(in, batch);
+    return folded ? *folded : expand(name, in, batch, p);
+  };
+  p.x = operand("x", view(tensors.at("x")));
+  p.w = operand("w", view(tensors.at("w")));
   if (const auto it = tensors.find("bias"); it != tensors.end()) {
-    const auto bias = as_batch(with_axes(view(it->second), std::max<int>(2, static_cast<int>(it->second.shape.size()))), batch);
-    if (!bias) return core::Problem{"bias", "", "batch axes that fold into one", "the batch axes cannot be walked with one stride", "", 0};
-    p.bias = *bias;
+    p.bias = operand("bias", with_axes(view(it->second), std::max<int>(2, static_cast<int>(it->second.shape.size()))));
     if (p.bias->stride[0] == 0) p.bias->shape[0] = 1;
+  }
+  const OutputLayout out = output_layout(spec);
+  core::Tensor shape_only;
+  shape_only.dtype = out.dtype;
+  shape_only.shape = out.shape;
+  shape_only.strides = out.strides;
+  if (!as_batch(view(shape_only), batch)) {
+    return core::Problem{"out.strides", fmt::format("{}", fmt::join(out.strides, "x")), "batch axes that one stride walks",
+                         "the batch axes of the result cannot be folded into one", "", 0};
   }
   p.epilogue = activation(g.epilogue);
   if (g.quant) add_weight_scales(g, tensors, p);

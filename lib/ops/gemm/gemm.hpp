@@ -4,7 +4,9 @@
 // Y[b] = epilogue(X[b] W[b] + bias): X is [batch, M, K], W is [batch, K, N] as views (transposes are strides).
 // Sums of integers are exact as long as they stay below 2^53.
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,6 +34,13 @@ struct GemmProblem {
   std::optional<QuantParams> w_quant;
   // w8a8: rank 2 scale and zero [1, M] (per row; stride 0 for per tensor).
   std::optional<QuantParams> x_quant;
+  // Operands that had to be expanded because no single stride walks their batch axes: name, bytes, and what owns the copy.
+  struct Expanded {
+    std::string name;
+    std::int64_t bytes;
+    std::shared_ptr<std::byte> storage;
+  };
+  std::vector<Expanded> expanded;
 };
 
 std::vector<std::string> gemm_errors(const GemmProblem& problem);

@@ -127,8 +127,16 @@ TEST_CASE("batch axes broadcast and fold") {
   auto s = gemm({2, 3, 4, 5}, {3, 5, 6});
   const auto inputs = ops::cases::make_inputs(s);
   const auto p = ops::cases::gemm_problem(s, *inputs);
-  // (2, 3) times a broadcast (3): the folded axis would need two strides.
-  CHECK_FALSE(p);
+  // (2, 3) times a broadcast (3): the folded axis would need two strides, so w is expanded.
+  REQUIRE(p);
+  REQUIRE(p->expanded.size() == 1);
+  CHECK(p->expanded[0].name == "w");
+  CHECK(p->expanded[0].bytes == 6 * 30 * 4);
+  const auto reference = ops::cases::run_reference(s, *inputs);
+  REQUIRE(reference);
+  double sum = 0;  // element (1, 2, 3, 4) by hand
+  for (std::int64_t k = 0; k < 5; ++k) sum += at(inputs->at("x"), ((1 * 3 + 2) * 4 + 3) * 5 + k) * at(inputs->at("w"), (2 * 5 + k) * 6 + 4);
+  CHECK(std::fabs(reference->values[((1 * 3 + 2) * 4 + 3) * 6 + 4] - sum) < 1e-12);
   s = gemm({2, 3, 4, 5}, {5, 6});
   const auto q = ops::cases::gemm_problem(s, *ops::cases::make_inputs(s));
   REQUIRE(q);
