@@ -37,13 +37,13 @@ struct Candidate {
   std::string_view text;                           // one line: what it is
   bool fast = false;                               // counts as the fast path
   bool last_resort = false;                        // takes whatever reaches it
-  std::span<const rules::Rule> rules;              // all of them, whatever their level; listed in checked order
-  std::span<const std::string_view> raising;       // ids of blocking rules that do not pass the candidate over: it is
+  std::span<const rules::Rule> rules = {};         // all of them, whatever their level; listed in checked order
+  std::span<const std::string_view> raising = {};  // ids of blocking rules that do not pass the candidate over: it is
                                                    // chosen and the call then fails
-  std::span<const CheckPosition> positions;        // empty: checked in table order
+  std::span<const CheckPosition> positions = {};   // empty: checked in table order
   facts::Id version{};                             // fact that the spans of `positions` are about
-  std::span<const std::string_view> operators;     // profiler events below the API call when it ran, outermost first
-  std::span<const std::string_view> kernels;       // parts of device kernel names, when known
+  std::span<const std::string_view> operators = {};  // profiler events below the API call when it ran, outermost first
+  std::span<const std::string_view> kernels = {};  // parts of device kernel names, when known
 };
 
 // The order in which candidates are tried, and why this one.

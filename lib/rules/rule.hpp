@@ -30,7 +30,7 @@ enum class Blame { spec, hardware, library_version, build, checkpoint, setting, 
 enum class Change {
   none, cast_dtype, pad_head_dim, pad_k, pad_n, pad_m, make_contiguous, drop_mask, mask_to_causal, expand_kv_heads, transpose_view,
   align_offset, enable_flag, disable_flag, change_version, change_setting, change_policy, split_batch, regroup, disable_grad,
-  drop_dropout
+  drop_dropout, drop_causal, cast_mask, reshape_mask, disable_mask_grad, add_axis, expand_batch, set_gqa
 };
 
 struct Fix {

@@ -1,0 +1,98 @@
+// Rules of the math backend: one switch, then errors of the computation itself.
+#include "frameworks/torch/attention/tables.hpp"
+
+namespace dd::frameworks::torch_attention {
+
+std::span<const Rule> math_rules() {
+  static const Rule table[] = {
+      {.id = "TMA001", .name = "math-switched-off", .title = "the math switch is off",
+       .level = Level::blocks, .blame = Blame::setting, .scope = "torch-math",
+       .applies = in("2.0", ""),
+       .requires_that = is_true(Id::flag_math),
+       .effect = "passed over; without math a call that no fused backend takes raises",
+       .fix = {"call torch.backends.cuda.enable_math_sdp(True), or list MATH in sdpa_kernel", Keeps::function, {Change::enable_flag}},
+       .source = {"PyTorch sdp_utils.cpp, select_sdp_backend", "2.0 and newer; read at 2.0.0, 2.6.0, after 2.14.1", checked},
+       .blocked_example = "sdpa --q 1x8x256x64 --dtype f32 --disable math --framework torch --torch-version 2.6.0 --target sm_80",
+       .passing_example = "sdpa --q 1x8x256x64 --dtype f32 --framework torch --torch-version 2.6.0 --target sm_80",
+       .order = 100},
+      {.id = "TMA002", .name = "math-mask-and-causal", .title = "the causal flag is set together with a mask",
+       .level = Level::blocks, .blame = Blame::spec, .scope = "torch-math",
+       .applies = all({in("2.0", ""), is_true(Id::is_causal)}),
+       .requires_that = equals(Id::mask_kind, "none"),
+       .effect = "the call raises on this path; fused backends with a mask input apply both instead",
+       .fix = {"put the triangle into the mask and drop is_causal", Keeps::function, {Change::drop_causal}},
+       .source = {"PyTorch attention.cpp, _scaled_dot_product_attention_math", "2.0 and newer; read at 2.1, 2.6.0", checked},
+       .blocked_example = "sdpa --q 1x8x256x64 --dtype f32 --causal --mask bool --framework torch --torch-version 2.6.0 --target sm_80",
+       .passing_example = "sdpa --q 1x8x256x64 --dtype f32 --causal --framework torch --torch-version 2.6.0 --target sm_80",
+       .order = 200},
+      {.id = "TMA003", .name = "math-ragged-not-contiguous", .title = "ragged tensors are not contiguous",
+       .level = Level::blocks, .blame = Blame::spec, .scope = "torch-math",
+       .applies = all({in("2.0", ""), is_true(Id::nested)}),
+       .requires_that = is_true(Id::nested_contiguous),
+       .effect = "the call raises on this path",
+       .fix = {"call contiguous() on the ragged tensors", Keeps::function, {Change::make_contiguous}},
+       .source = {"PyTorch attention.cpp, _scaled_dot_product_attention_math", "2.0 and newer; read at 2.1, 2.6.0", checked},
+       .blocked_example = "sdpa --q 2x8x64x64 --dtype f32 --nested 64,32 --extra nested_contiguous=false --framework torch --torch-version 2.6.0 --target sm_80",
+       .passing_example = "sdpa --q 2x8x64x64 --dtype f32 --nested 64,32 --framework torch --torch-version 2.6.0 --target sm_80",
+       .order = 300},
+      {.id = "TMA004", .name = "math-ragged-with-causal", .title = "ragged tensors with the causal flag",
+       .level = Level::blocks, .blame = Blame::spec, .scope = "torch-math",
+       .applies = all({in("2.0", ""), is_true(Id::nested)}),
+       .requires_that = is_false(Id::is_causal),
+       .effect = "the call raises on this path",
+       .fix = {"use flash, which serves ragged causal attention", Keeps::function, {}},
+       .source = {"PyTorch attention.cpp, _scaled_dot_product_attention_math", "2.0 and newer; read at 2.1, 2.6.0", checked},
+       .blocked_example = "sdpa --q 2x8x64x64 --dtype f32 --nested 64,32 --causal --framework torch --torch-version 2.6.0 --target sm_80",
+       .passing_example = "sdpa --q 2x8x64x64 --dtype f32 --nested 64,32 --framework torch --torch-version 2.6.0 --target sm_80",
+       .order = 400},
+      {.id = "TMA005", .name = "math-grouped-heads-do-not-divide", .title = "the heads of k or of v do not divide the heads of q",
+       .level = Level::blocks, .blame = Blame::spec, .scope = "torch-math",
+       .applies = all({in("2.5", ""), is_true(Id::enable_gqa)}),
+       .requires_that = all({multiple_of(Id::q_heads, Id::kv_heads), multiple_of(Id::q_heads, Id::v_heads)}),
+       .effect = "the call raises on this path: heads are repeated a whole number of times",
+       .fix = {"use head counts that divide", Keeps::meaning, {}},
+       .source = {"PyTorch attention.cpp, pre_process_group_query_attention_input", "2.5 and newer; read at 2.6.0", checked},
+       .blocked_example = "sdpa --q 1x10x64x64 --k 1x4x64x64 --dtype f32 --gqa --framework torch --torch-version 2.6.0 --target sm_80",
+       .passing_example = "sdpa --q 1x8x64x64 --k 1x4x64x64 --dtype f32 --gqa --framework torch --torch-version 2.6.0 --target sm_80",
+       .order = 500},
+      {.id = "TMA006", .name = "math-head-counts-do-not-broadcast", .title = "unequal head counts without the grouped-query flag, and none of them is 1",
+       .level = Level::blocks, .blame = Blame::spec, .scope = "torch-math",
+       .applies = all({in("2.0", ""), is_false(Id::enable_gqa)}),
+       .requires_that = all({any({equals(Id::kv_heads, Id::q_heads), equals(Id::kv_heads, 1), equals(Id::q_heads, 1)}), any({equals(Id::v_heads, Id::q_heads), equals(Id::v_heads, 1), equals(Id::q_heads, 1)})}),
+       .effect = "the call raises a shape error in the matrix product",
+       .fix = {"pass enable_gqa=True (2.5 or newer), or repeat k and v to the heads of q", Keeps::function, {Change::set_gqa, Change::expand_kv_heads}},
+       .source = {"PyTorch attention.cpp, _scaled_dot_product_attention_math", "2.0 and newer; read at 2.6.0; medium certainty", checked},
+       .blocked_example = "sdpa --q 1x8x64x64 --k 1x4x64x64 --dtype f32 --framework torch --torch-version 2.6.0 --target sm_80",
+       .passing_example = "sdpa --q 1x8x64x64 --k 1x1x64x64 --dtype f32 --framework torch --torch-version 2.6.0 --target sm_80",
+       .order = 600},
+      {.id = "TMA007", .name = "math-upcasts-16-bit", .title = "16-bit tensors are copied to f32 on this path",
+       .level = Level::slows, .blame = Blame::heuristic, .scope = "torch-math",
+       .applies = all({in("2.5", ""), is_false(Id::nested)}),
+       .requires_that = none_of(Id::dtype, Names{"f16", "bf16"}),
+       .effect = "q, k and v are copied to f32, the scores take four bytes each, the result is cast back",
+       .fix = {"torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(True) keeps 16 bits; better, clear what blocks a fused backend", Keeps::precision, {Change::change_setting}},
+       .source = {"PyTorch attention.cpp, _scaled_dot_product_attention_math", "2.5 and newer; read at 2.6.0", checked},
+       .blocked_example = "sdpa --q 1x8x256x64 --dtype f16 --framework torch --torch-version 2.6.0 --target sm_80",
+       .passing_example = "sdpa --q 1x8x256x64 --dtype f32 --framework torch --torch-version 2.6.0 --target sm_80",
+       .order = 900},
+  };
+  return table;
+}
+
+std::span<const Rule> overrideable_rules() {
+  static const Rule table[] = {
+      {.id = "TOV001", .name = "overrideable-on-cuda", .title = "the slot for foreign devices is reached on CUDA",
+       .level = Level::blocks, .blame = Blame::setting, .scope = "torch-overrideable",
+       .applies = in("2.6", ""),
+       .requires_that = differs(Id::device_type, "cuda"),
+       .effect = "the call raises: that backend belongs to devices outside the tree",
+       .fix = {"take OVERRIDEABLE out of the priority list", Keeps::function, {Change::change_setting}},
+       .source = {"PyTorch sdp_utils.cpp, select_sdp_backend", "2.6 and newer; read at after 2.14.1, 2.6.0", checked},
+       .blocked_example = "sdpa --q 1x8x256x64 --dtype f16 --order torch-overrideable --torch-version 2.9.0 --framework torch --target sm_80",
+       .passing_example = "sdpa --q 1x8x256x64 --dtype f16 --target cpu --framework torch --torch-version 2.6.0",
+       .order = 100},
+  };
+  return table;
+}
+
+}  // namespace dd::frameworks::torch_attention

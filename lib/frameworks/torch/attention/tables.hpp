@@ -1,0 +1,48 @@
+// The rule tables of PyTorch's attention dispatcher, one per backend, with the positions of the checks by version and
+// the names under which case files know the rules. Owners: TSD (the whole call), TFL flash, TEF memory-efficient,
+// TCU cuDNN, TCP CPU, TMA math, TOV the slot for foreign devices, TRO the AMD builds.
+#pragma once
+#include <span>
+#include <string_view>
+
+#include "frameworks/framework.hpp"
+#include "rules/rule.hpp"
+
+namespace dd::frameworks::torch_attention {
+
+// Condition builders are what these tables consist of.
+using namespace rules;
+using facts::Id;
+
+using Names = std::vector<std::string>;
+using Numbers = std::vector<std::int64_t>;
+
+constexpr std::string_view checked = "2026-11-29";
+
+// Met for PyTorch versions since <= version <= until ("" open; "2.6" as an end means every 2.6.x).
+inline Condition in(std::string_view since, std::string_view until) { return in_span(Id::torch_version, {since, until}); }
+
+std::span<const Rule> call_rules();
+std::span<const Rule> outcome_rules();  // look at the result of the walk
+std::span<const Rule> flash_rules();
+std::span<const Rule> efficient_rules();
+std::span<const Rule> cudnn_rules();
+std::span<const Rule> cpu_rules();
+std::span<const Rule> math_rules();
+std::span<const Rule> overrideable_rules();
+std::span<const Rule> rocm_flash_rules();      // in addition to those of flash that are not about NVIDIA GPUs
+std::span<const Rule> rocm_efficient_rules();  // likewise
+
+std::span<const CheckPosition> flash_positions();
+std::span<const CheckPosition> efficient_positions();
+std::span<const CheckPosition> cudnn_positions();
+std::span<const CheckPosition> cpu_positions();
+std::span<const CheckPosition> math_positions();
+
+struct CaseName {
+  std::string_view name;  // e.g. flash.rank_not_4
+  std::string_view rule;  // e.g. TFL004
+};
+std::span<const CaseName> case_names();
+
+}  // namespace dd::frameworks::torch_attention
