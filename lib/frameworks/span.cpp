@@ -24,7 +24,9 @@ bool contains(Span span, facts::Version version) {
 }
 
 rules::Condition in_span(facts::Id fact, Span span) {
-  return rules::version_in(fact, span.since, span.until.empty() ? std::string() : last_of(span.until).to_text());
+  rules::Condition condition = rules::version_in(fact, span.since, "");
+  if (!span.until.empty()) condition.literals[1] = last_of(span.until);
+  return condition;
 }
 
 }  // namespace dd::frameworks

@@ -78,7 +78,7 @@ std::span<const Rule> cudnn_rules() {
       {.id = "TCU008", .name = "cudnn-ragged-gpu-not-served", .title = "ragged tensors on a GPU outside the data-centre Hopper and Blackwell lines",
        .level = Level::blocks, .blame = Blame::hardware, .scope = "torch-cudnn",
        .applies = all({in("2.7", ""), is_true(Id::nested), equals(Id::env_cudnn_nested, "1")}),
-       .requires_that = any({between(Id::compute_capability, 90, 99), all({version_in(Id::torch_version, "2.9", ""), between(Id::compute_capability, 100, 109)})}),
+       .requires_that = any({between(Id::compute_capability, 90, 99), all({in("2.9", ""), between(Id::compute_capability, 100, 109)})}),
        .effect = "passed over; the next backend in the order is tried",
        .fix = {"use flash for ragged tensors", Keeps::function, {}},
        .source = {"PyTorch sdp_utils.cpp, check_for_nested_inputs", "2.7 and newer; read at 2.8, 2.9, after 2.14.1; medium certainty", checked},
