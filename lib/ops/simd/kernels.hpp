@@ -65,15 +65,25 @@ struct GemmTask {
   T* work = nullptr;  // gemm_work(...) elements
 };
 
-// y[m][n0..n1) = x times packed 8- or 4-bit weights, for few rows. See packed_rows_supported.
+// y[m][n0..n1) = x times packed 8- or 4-bit weights, for few rows. Codes are contiguous along the columns (by_depth false: then
+// depth_bytes is the distance of two depths) or along the depth (by_depth true: line_bytes is the distance of two columns). A
+// vector of codes is split into `packed_parts` interleaved parts; by_depth therefore wants x as parts too: x[m][p * k / parts + i] is element i * parts + p.
 struct PackedRowsTask {
-  const float* x = nullptr;  // m x k, row stride x_stride
+  const float* x = nullptr;  // m rows of k, row stride x_stride
   std::int64_t m = 0, k = 0, x_stride = 0;
-  Source w;  // line = n, depth = k
+  const std::uint8_t* codes = nullptr;  // of (depth 0, column 0)
+  DType dtype = DType::u8;              // s8, u8, s4 or u4
+  bool by_depth = false;
+  std::int64_t depth_bytes = 0, line_bytes = 0;
+  std::int64_t group_size = 0;                      // >= 1; by_depth: a multiple of packed_parts, as is k
+  const float *scale = nullptr, *zero = nullptr;    // zero may be null
+  std::int64_t scale_group_stride = 0, scale_line_stride = 0, zero_group_stride = 0, zero_line_stride = 0;
   std::int64_t n0 = 0, n1 = 0;
   float* out = nullptr;  // element (0, n0)
   std::int64_t out_stride = 0;
 };
+// Codes per 32 bits.
+inline std::int64_t packed_parts(DType dtype) { return dtype == DType::s4 || dtype == DType::u4 ? 8 : 4; }
 
 template <class T>
 struct SoftmaxTask {
