@@ -1,0 +1,60 @@
+// backends, devices and env: what is here.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "backends/backend.hpp"
+#include "backends/environment.hpp"
+#include "cli/output.hpp"
+#include "cli/verbs.hpp"
+#include "report/render/format.hpp"
+
+namespace dd::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string backends_text(const RunOptions& run) {
+  const bool color = use_color(run);
+  std::string out;
+  for (spec::Op op : {spec::Op::sdpa, spec::Op::gemm}) {
+    out += report::paint(core::to_text(op), report::Ink::bold, color) + "  (in the order in which they are tried)\n";
+    for (const backends::Backend& b : backends::all_backends()) {
+      if (b.op != op) continue;
+      const backends::Availability a = b.probe ? b.probe() : backends::Availability{};
+      const std::string state = report::paint(fmt::format("{:<12}", a.available ? "available" : "unavailable"),
+                                              a.available ? report::Ink::good : report::Ink::bad, color);
+      out += fmt::format("  {:<14}{}{:<6}{}\n", b.name, state, b.fast ? "fast" : "slow", b.summary);
+      if (!a.detail.empty()) out += fmt::format("  {:<14}{}{}\n", "", a.available ? "" : "why: ", a.detail);
+      for (const std::string& id : a.finding_ids) out += fmt::format("  {:<14}see `dispatchdoctor explain {}`\n", "", id);
+    }
+  }
+  return out;
+}
+
+Json backends_json() {
+  Json out = Json::array();
+  for (const backends::Backend& b : backends::all_backends()) {
+    const backends::Availability a = b.probe ? b.probe() : backends::Availability{};
+    Json ids = Json::array();
+    for (const rules::Rule& r : b.rules()) ids.push_back(r.id);
+    out.push_back({{"name", b.name}, {"op", core::to_text(b.op)}, {"summary", b.summary}, {"library", b.library}, {"device", b.device},
+                   {"fast", b.fast}, {"available", a.available}, {"detail", a.detail}, {"finding_ids", a.finding_ids}, {"rules", ids}});
+  }
+  return out;
+}
+
+}  // namespace
+
+int run_backends(const Invocation& in) {
+  print(in.run.format == Format::json ? backends_json().dump(2) + "\n" : backends_text(in.run));
+  return 0;
+}
+
+int run_env(const Invocation& in) {
+  const bool redact = in.run.redact.value_or(true);
+  print(in.run.format == Format::json ? backends::environment_json(redact) + "\n" : backends::environment_text(redact));
+  return 0;
+}
+
+}  // namespace dd::cli

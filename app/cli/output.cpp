@@ -1,0 +1,101 @@
+#include "cli/output.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "backends/environment.hpp"
+#include "core/version.hpp"
+
+namespace dd::cli {
+namespace {
+
+std::string rendered(const report::Report& report, Format format, const RunOptions& run) {
+  switch (format) {
+    case Format::json: return report::render_json(report);
+    case Format::md: return report::render_markdown(report, run.verbosity);
+    case Format::junit: return report::render_junit(report);
+    case Format::text: return report::render_text(report, text_options(run));
+  }
+  return {};
+}
+
+// Through a neighbour and a rename, so that a reader never sees half a report.
+bool write_file(const std::string& path, const std::string& text) {
+  const std::string neighbour = fmt::format("{}.part{}", path, getpid());
+  {
+    std::ofstream out(neighbour, std::ios::binary);
+    out << text;
+    out.flush();
+    if (!out) {
+      std::error_code ignored;
+      std::filesystem::remove(neighbour, ignored);
+      return false;
+    }
+  }
+  std::error_code error;
+  std::filesystem::rename(neighbour, path, error);
+  return !error;
+}
+
+// Devices and pipes (/dev/stdout, /dev/null) are written to as they are.
+bool write_anywhere(const std::string& path, const std::string& text) {
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored)) {
+    std::ofstream out(path, std::ios::binary);
+    out << text;
+    out.flush();
+    return static_cast<bool>(out);
+  }
+  return write_file(path, text);
+}
+
+}  // namespace
+
+bool use_color(const RunOptions& run) {
+  if (run.color != Color::automatic) return run.color == Color::always;
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* term = std::getenv("TERM");
+  return isatty(STDOUT_FILENO) && !(no_color && *no_color) && !(term && std::string_view(term) == "dumb");
+}
+
+report::TextOptions text_options(const RunOptions& run) { return {use_color(run), run.quiet ? -1 : run.verbosity}; }
+
+void print(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+void complain(const std::string& text) { fmt::print(stderr, "dispatchdoctor: {}\n", text); }
+
+void complain(const core::Problems& problems) {
+  for (const core::Problem& p : problems) complain("error: " + core::to_text(p));
+}
+
+report::Report new_report(const std::vector<std::string>& argv, const RunOptions& run) {
+  report::Report r;
+  r.tool = fmt::format("dispatchdoctor {}", core::tool_version());
+  r.argv = argv;
+  r.environment_json = backends::environment_json(run.redact.value_or(true));
+  return r;
+}
+
+int write_report(const report::Report& report, const RunOptions& run) {
+  print(rendered(report, run.format, run));
+  int code = report.exit_code;
+  const auto also = [&](const std::optional<std::string>& path, Format format) {
+    if (!path || write_anywhere(*path, rendered(report, format, run))) return;
+    complain(fmt::format("error: {}: cannot be written", *path));
+    code = 2;
+  };
+  also(run.json_file, Format::json);
+  also(run.md_file, Format::md);
+  also(run.junit_file, Format::junit);
+  return code;
+}
+
+}  // namespace dd::cli

@@ -1,0 +1,23 @@
+// Where results go: the chosen format on standard output, further copies to files, everything else to standard error.
+#pragma once
+#include <string>
+
+#include "cli/options.hpp"
+#include "core/result.hpp"
+#include "report/report.hpp"
+#include "report/render/render.hpp"
+
+namespace dd::cli {
+
+// Whether standard output takes colours: --color, NO_COLOR, and whether it is a terminal.
+bool use_color(const RunOptions& run);
+report::TextOptions text_options(const RunOptions& run);
+void print(const std::string& text);          // standard output; a closed pipe ends quietly
+void complain(const std::string& text);       // "dispatchdoctor: text" on standard error
+void complain(const core::Problems& problems);
+// Writes the report everywhere it was asked for. Returns the exit code: the report's own, or 2 when a file could not be written.
+int write_report(const report::Report& report, const RunOptions& run);
+// A skeleton with tool, argv and the (redacted) environment record.
+report::Report new_report(const std::vector<std::string>& argv, const RunOptions& run);
+
+}  // namespace dd::cli

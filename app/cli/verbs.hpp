@@ -1,0 +1,19 @@
+// One function a verb; each returns the exit code.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "cli/options.hpp"
+
+namespace dd::cli {
+
+int run_diagnose(const Invocation& in, const std::vector<std::string>& argv);  // sdpa, gemm
+int run_batch(const Invocation& in, const std::vector<std::string>& argv);     // run
+int run_explain(const Invocation& in);
+int run_rules(const Invocation& in);
+int run_backends(const Invocation& in);
+int run_devices(const Invocation& in);
+int run_env(const Invocation& in);
+int run_worker_verb();  // hidden: the native worker
+
+}  // namespace dd::cli

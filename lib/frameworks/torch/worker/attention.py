@@ -1,0 +1,142 @@
+"""scaled_dot_product_attention under allow and force. One call function per attempt; who ran is told from operator names."""
+import contextlib
+import math
+
+# backend -> (SDPBackend name, flag of the old context manager)
+BACKENDS = {"torch-flash": ("FLASH_ATTENTION", "enable_flash"), "torch-efficient": ("EFFICIENT_ATTENTION", "enable_mem_efficient"),
+            "torch-cudnn": ("CUDNN_ATTENTION", "enable_cudnn"), "torch-math": ("MATH", "enable_math"),
+            "torch-cpu-flash": ("FLASH_ATTENTION", "enable_flash")}
+CHOICES = {0: "torch-math", 1: "torch-flash", 2: "torch-efficient", 3: "torch-cudnn", 4: "torch-overrideable", -1: "none"}
+# The innermost operator tells the backend; order matters only in that math is looked for last.
+OPERATORS = [("aten::_scaled_dot_product_flash_attention_for_cpu", "torch-cpu-flash"), ("aten::_scaled_dot_product_flash_attention", "torch-flash"),
+             ("aten::_scaled_dot_product_efficient_attention", "torch-efficient"), ("aten::_scaled_dot_product_cudnn_attention", "torch-cudnn"),
+             ("aten::_scaled_dot_product_fused_attention_overrideable", "torch-overrideable"),
+             ("aten::_scaled_dot_product_attention_math", "torch-math")]
+
+
+def restrict(torch, names):
+    """Context in which only these backends may serve the call; with several, in this order where torch can."""
+    wanted = [BACKENDS[n] for n in names if n in BACKENDS]
+    if hasattr(torch.nn, "attention") or _has_attention_module():
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+        members = []
+        for name, _ in wanted:
+            member = getattr(SDPBackend, name, None)
+            if member is None:
+                raise LookupError(f"this torch has no SDPBackend.{name}")
+            if member not in members:
+                members.append(member)
+        if len(members) > 1:
+            try:
+                return sdpa_kernel(members, set_priority=True)
+            except TypeError:  # set_priority came with 2.6
+                return sdpa_kernel(members)
+        return sdpa_kernel(members)
+    flags = {flag for _, flag in wanted}
+    known = ["enable_flash", "enable_math", "enable_mem_efficient"]
+    if flags - set(known):
+        raise LookupError(f"this torch has no switch {sorted(flags - set(known))[0]}")
+    return torch.backends.cuda.sdp_kernel(**{k: k in flags for k in known})
+
+
+def _has_attention_module():
+    try:
+        import torch.nn.attention  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def flags_context(torch, spec):
+    """The switches of the spec (flags.enabled), for the default call."""
+    enabled = spec.get("flags", {}).get("enabled", {})
+    off = [k for k in ("flash", "efficient", "cudnn", "math") if enabled.get(k) is False]
+    stack = contextlib.ExitStack()
+    setters = {"flash": "enable_flash_sdp", "efficient": "enable_mem_efficient_sdp", "math": "enable_math_sdp", "cudnn": "enable_cudnn_sdp"}
+    for name in off:
+        setter = getattr(torch.backends.cuda, setters[name], None)
+        if setter is not None:
+            setter(False)
+            stack.callback(setter, True)
+    return stack
+
+
+def ran_of(names):
+    for operator, backend in OPERATORS:
+        if operator in names:
+            return backend
+    return "torch-math" if "aten::bmm" in names or "aten::matmul" in names else ""
+
+
+def choice(torch, tensors, spec):
+    """torch's own answer to which backend it would take, or None where the query does not exist."""
+    query = getattr(torch, "_fused_sdp_choice", None)
+    if query is None:
+        return None
+    args = arguments(torch, tensors, spec)
+    kwargs = {"scale": args["scale"]}
+    if spec.get("enable_gqa"):
+        kwargs["enable_gqa"] = True
+    try:
+        number = query(tensors["q"], tensors["k"], tensors["v"], args["attn_mask"], args["dropout_p"], args["is_causal"], **kwargs)
+    except Exception as e:
+        return f"error: {e}"
+    name = CHOICES.get(int(number), f"number {number}")
+    return "torch-cpu-flash" if name == "torch-flash" and tensors["q"].device.type == "cpu" else name
+
+
+def can_use(torch, tensors, spec):
+    """Answers of can_use_* with the reasons that torch warns; CUDA alone has these queries."""
+    import warnings
+    if tensors["q"].device.type != "cuda" or not hasattr(torch.backends.cuda, "SDPAParams"):
+        return []
+    args = arguments(torch, tensors, spec)
+    fields = [tensors["q"], tensors["k"], tensors["v"], args["attn_mask"], args["dropout_p"], args["is_causal"]]
+    try:
+        params = torch.backends.cuda.SDPAParams(*fields, bool(spec.get("enable_gqa")))
+    except TypeError:
+        params = torch.backends.cuda.SDPAParams(*fields)
+    notes = []
+    for name, query in (("torch-flash", "can_use_flash_attention"), ("torch-efficient", "can_use_efficient_attention"),
+                        ("torch-cudnn", "can_use_cudnn_attention")):
+        function = getattr(torch.backends.cuda, query, None)
+        if function is None:
+            continue
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            ok = function(params, debug=True)
+        reasons = "; ".join(str(w.message).split("(Triggered")[0].strip() for w in caught)
+        notes.append(f"{query}: {ok}{': ' + reasons if reasons else ''}")
+    return notes
+
+
+def arguments(torch, tensors, spec):
+    mask = tensors.get("mask")
+    causal = bool(spec.get("is_causal"))
+    q, k = tensors["q"], tensors["k"]
+    if causal and spec.get("causal_align") == "bottom-right" and q.shape[-2] != k.shape[-2]:
+        # is_causal of torch is aligned to the top left; the other alignment needs a mask.
+        rows, columns = q.shape[-2], k.shape[-2]
+        lower = torch.ones(rows, columns, dtype=torch.bool, device=q.device).tril(columns - rows)
+        mask = lower if mask is None else (mask & lower if mask.dtype == torch.bool else mask.masked_fill(~lower, -math.inf))
+        causal = False
+    return {"attn_mask": mask, "dropout_p": float(spec.get("dropout_p") or 0.0), "is_causal": causal, "scale": spec.get("scale")}
+
+
+def make_call(torch, tensors, spec):
+    q, k, v = tensors["q"], tensors["k"], tensors["v"]
+    args = arguments(torch, tensors, spec)
+    if args["scale"] is None:
+        del args["scale"]
+    if spec.get("enable_gqa"):
+        args["enable_gqa"] = True
+    return lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v, **args)
+
+
+def math_with_keep(torch, tensors, spec):
+    """The math form with the parent's keep mask, the only form of torch that takes one."""
+    q, k, v = tensors["q"], tensors["k"], tensors["v"]
+    args = arguments(torch, tensors, spec)
+    keep = tensors["dropout_keep"].to(torch.bool)
+    scale = {} if args["scale"] is None else {"scale": args["scale"]}
+    return lambda: torch.ops.aten._scaled_dot_product_attention_math(q, k, v, args["attn_mask"], args["dropout_p"], args["is_causal"], keep, **scale)[0]

@@ -1,0 +1,105 @@
+"""What ran below one call: operators and kernels from torch.profiler, conversions told from them."""
+import os
+
+CASTS = {"aten::to", "aten::_to_copy", "aten::copy_"}
+PADS = {"aten::constant_pad_nd", "aten::pad"}
+COPIES = {"aten::contiguous", "aten::clone", "aten::repeat_interleave", "aten::expand"}
+SYNCS = {"cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize"}
+LAUNCHES = ("cudaLaunchKernel", "cuLaunchKernel", "cudaGraphLaunch")
+MOST = 200
+
+
+class _Quiet:
+    """Kineto writes to the descriptor behind standard error; the parent would keep that as print-out of the attempt."""
+
+    def __enter__(self):
+        self.saved = os.dup(2)
+        self.null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(self.null, 2)
+
+    def __exit__(self, *_):
+        os.dup2(self.saved, 2)
+        os.close(self.saved)
+        os.close(self.null)
+
+
+def profile(torch, call, device):
+    """Runs `call` once under the profiler; returns (result, evidence)."""
+    from torch.profiler import ProfilerActivity
+    activities = [ProfilerActivity.CPU]
+    if device.type == "cuda":
+        activities.append(ProfilerActivity.CUDA)
+    with _Quiet():
+        with torch.profiler.profile(activities=activities, record_shapes=True) as profiler:
+            result = call()
+            if device.type == "cuda":
+                torch.cuda.synchronize()
+        events = list(profiler.events())
+    return result, summarise(events, device)
+
+
+def _depth(event):
+    depth, parent = 0, event.cpu_parent
+    while parent is not None:
+        depth += 1
+        parent = parent.cpu_parent
+    return depth
+
+
+def _shapes(event):
+    shapes = [s for s in (getattr(event, "input_shapes", None) or []) if s]
+    return " ".join("x".join(str(n) for n in s) for s in shapes[:4] if all(isinstance(n, int) for n in s))
+
+
+def _bytes(event):
+    shapes = [s for s in (getattr(event, "input_shapes", None) or []) if s]
+    n = 1
+    for extent in shapes[0] if shapes else []:
+        if not isinstance(extent, int):
+            return 0
+        n *= extent
+    return n * 4 if shapes else 0
+
+
+def _kernels_of(events):
+    """(name, count, seconds) of device activities, in order of first start."""
+    found = {}
+    for e in events:
+        if str(e.device_type).endswith("CPU"):
+            continue
+        seconds = max(e.time_range.end - e.time_range.start, 0) * 1e-6
+        count, total = found.get(e.name, (0, 0.0))
+        found[e.name] = (count + 1, total + seconds)
+    return found
+
+
+def summarise(events, device):
+    cpu = [e for e in events if str(e.device_type).endswith("CPU")]
+    operators, conversions, syncs = [], [], []
+    for e in cpu:
+        if e.name in SYNCS:
+            syncs.append({"name": e.name, "origin": "profiler", "count": 1})
+            continue
+        if not e.name.startswith("aten::") and "::" not in e.name:
+            continue
+        depth = _depth(e)
+        if depth <= 2 and len(operators) < MOST:
+            operators.append({"name": "  " * depth + e.name, "detail": _shapes(e), "origin": "profiler", "count": 1,
+                              "seconds": e.cpu_time_total * 1e-6})
+        parent = e.cpu_parent.name if e.cpu_parent else ""
+        if e.name == "aten::_to_copy" or (e.name == "aten::copy_" and parent not in CASTS | COPIES):
+            conversions.append({"kind": "cast" if e.name == "aten::_to_copy" else "copy", "what": f"{e.name} in {parent or 'the call'} {_shapes(e)}",
+                                "bytes": _bytes(e)})
+        elif e.name in PADS:
+            conversions.append({"kind": "padding", "what": f"{e.name} {_shapes(e)}", "bytes": _bytes(e)})
+        elif e.name in ("aten::clone", "aten::repeat_interleave"):
+            conversions.append({"kind": "copy", "what": f"{e.name} in {parent or 'the call'} {_shapes(e)}", "bytes": _bytes(e)})
+    kernels = [{"name": name, "origin": "profiler", "count": count, "seconds": seconds} for name, (count, seconds) in _kernels_of(events).items()]
+    notes = []
+    if device.type == "cuda" and not kernels:
+        notes.append("the profiler recorded no device activity (CUPTI missing or not permitted): kernels are unknown")
+    return {"operators": operators, "library_calls": [], "kernels": kernels[:MOST], "conversions": conversions[:MOST], "syncs": syncs, "notes": notes}
+
+
+def names(evidence):
+    return [o["name"].strip() for o in evidence["operators"]]
