@@ -1,0 +1,259 @@
+"""One attempt: load inputs, build the call, run it in the mode asked for, write the output, record what ran."""
+import contextlib
+import re
+import statistics
+import time
+import warnings
+
+import attention
+import evidence
+import matmul
+import tensors as files
+
+REFUSALS = ("No available kernel", "no available kernel", "No viable backend", "Invalid backend", "not supported", "NOT_SUPPORTED", "is not implemented",
+            "not implemented for", "Expected", "expected", "must", "should", "requires", "only support", "Only support", "CUBLAS_STATUS", "cannot")
+
+
+def device_of(torch, spec):
+    target = (spec.get("context") or {}).get("target") or ""
+    if target.startswith("cuda") and torch.cuda.is_available():
+        return torch.device(target)
+    return torch.device("cpu")
+
+
+def unavailable(code, text):
+    return {"outcome": "unavailable", "error": {"code": code, "text": text, "source": "torch worker"}}
+
+
+def refused(error):
+    text = str(error).strip()
+    kind = "refused" if any(part in text for part in REFUSALS) else "failed"
+    return {"outcome": kind, "error": {"code": type(error).__name__, "text": text[:4000], "source": "torch"}}
+
+
+class Plan:
+    """What to call, and under which switches."""
+
+    def __init__(self, torch, job):
+        self.torch = torch
+        self.job = job
+        self.spec = job["spec"]
+        self.device = device_of(torch, self.spec)
+        self.tensors = files.load(torch, job["inputs"], self.device)
+        self.is_attention = self.spec.get("op") == "sdpa"
+        self.train = bool(self.spec.get("requires_grad"))
+        self.ran_of = attention.ran_of if self.is_attention else matmul.ran_of
+        if self.train:
+            for role in ("q", "k", "v") if self.is_attention else ("x", "w"):
+                if self.tensors[role].is_floating_point():
+                    self.tensors[role].requires_grad_(True)
+        if self.is_attention and self.tensors.get("mask") is not None and (self.spec.get("mask") or {}).get("requires_grad"):
+            self.tensors["mask"].requires_grad_(True)
+
+    def call(self):
+        torch, spec, backend = self.torch, self.spec, self.job.get("backend") or ""
+        force = self.job.get("policy") == "force"
+        if self.is_attention:
+            if float(spec.get("dropout_p") or 0) > 0 and force and backend == "torch-math" and "dropout_keep" in self.tensors:
+                return attention.math_with_keep(torch, self.tensors, spec)
+            return attention.make_call(torch, self.tensors, spec)
+        if spec.get("quant"):
+            return matmul.quantized_call(torch, backend if force else "", self.tensors, spec)
+        return matmul.forced_call(torch, backend, self.tensors, spec) if force else matmul.make_call(torch, self.tensors, spec)
+
+    @contextlib.contextmanager
+    def switches(self):
+        torch, spec = self.torch, self.spec
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(matmul.switches(torch, spec))
+            if not self.train:
+                stack.enter_context(torch.no_grad())
+            autocast = (spec.get("flags") or {}).get("autocast")
+            if autocast:
+                stack.enter_context(torch.autocast(self.device.type, dtype=files.dtype(torch, autocast)))
+            if self.is_attention:
+                stack.enter_context(attention.flags_context(torch, spec))
+                if self.job.get("policy") == "force":
+                    stack.enter_context(attention.restrict(torch, [self.job["backend"]]))
+                elif self.job.get("allowed"):
+                    stack.enter_context(attention.restrict(torch, self.job["allowed"]))
+            elif self.job.get("policy") == "force" and self.job.get("backend") == "torch-mkldnn":
+                stack.enter_context(torch.backends.mkldnn.flags(enabled=True))
+            yield
+
+
+def synchronise(torch, device):
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def compiled(torch, call):
+    """The call through torch.compile, and notes on graphs, breaks and generated kernels."""
+    import torch._dynamo as dynamo
+    dynamo.reset()
+    notes = []
+    try:
+        explained = dynamo.explain(call)()
+        notes.append(f"graphs {explained.graph_count}, breaks {explained.graph_break_count}")
+        for reason in (explained.break_reasons or [])[:4]:
+            notes.append(f"break: {str(getattr(reason, 'reason', reason))[:300]}")
+        for graph in explained.graphs[:2]:
+            targets = [str(n.target) for n in graph.graph.nodes if n.op == "call_function"]
+            notes.append("captured calls: " + ", ".join(targets[:12]))
+    except Exception as e:
+        notes.append(f"graph inspection failed: {type(e).__name__}: {str(e)[:200]}")
+    dynamo.reset()
+    return torch.compile(call, fullgraph=False), notes
+
+
+def generated(torch, call):
+    """Source of the generated code for a compiled call: which library calls and generated kernels remain."""
+    try:
+        from torch._inductor.utils import run_and_get_code
+    except ImportError:
+        return None, ["this torch cannot show generated code"], []
+    result, codes = run_and_get_code(call)
+    kernels = []
+    for code in codes:
+        for line in code.splitlines():
+            text = line.strip()
+            if text.startswith("#"):
+                continue
+            for name in re.findall(r"extern_kernels\.\w+|torch\.ops\.(?:aten|mkldnn)\.\w+|\bcpp_fused_\w+|\btriton_\w+_fused_\w+", text):
+                detail = "generated" if name.startswith(("cpp_fused_", "triton_")) else "library call that remains"
+                entry = {"name": name, "detail": detail, "origin": "inductor", "count": 1}
+                if entry not in kernels:
+                    kernels.append(entry)
+    return result, [] if kernels else ["no kernel found in the generated code"], kernels
+
+
+def captured(torch, call, device):
+    """Warm-up on a side stream, capture, replay. Returns (replayed result, notes)."""
+    stream = torch.cuda.Stream(device)
+    stream.wait_stream(torch.cuda.current_stream(device))
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            call()
+    torch.cuda.current_stream(device).wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = call()
+    result.zero_()
+    return graph, result
+
+
+def measure(torch, call, device, bench):
+    def once():
+        synchronise(torch, device)
+        start = time.perf_counter()
+        call()
+        synchronise(torch, device)
+        return time.perf_counter() - start
+
+    recent = []
+    limit = time.perf_counter() + bench.get("max_seconds", 5.0)
+    while time.perf_counter() < limit:
+        recent = (recent + [once()])[-3:]
+        if len(recent) == 3 and max(recent) <= 1.05 * min(recent):
+            break
+    runs, begin = [], time.perf_counter()
+    while (len(runs) < bench.get("min_runs", 10) or time.perf_counter() - begin < bench.get("min_seconds", 0.2)) and time.perf_counter() < limit:
+        runs.append(once())
+    if not runs:
+        return None
+    runs.sort()
+    quarter = len(runs) // 4
+    median = statistics.median(runs)
+    spread = (runs[-1 - quarter] - runs[quarter]) / median if median > 0 else 0.0
+    return {"runs": len(runs), "median": median, "minimum": runs[0], "spread": spread, "noise": "quiet" if spread < 0.1 else "noisy"}
+
+
+def gradients(torch, plan, result):
+    """Backward of sum(result * fixed weights) against the same in f64 math; one note a tensor."""
+    if not plan.is_attention:
+        return []
+    roles = [r for r in ("q", "k", "v") if plan.tensors[r].requires_grad]
+    if not roles or not result.requires_grad:
+        return ["backward: no gradient flows"]
+    weight = torch.linspace(-1, 1, result.numel(), device=result.device, dtype=torch.float64).reshape(result.shape)
+    got = torch.autograd.grad((result * weight.to(result.dtype)).sum(), [plan.tensors[r] for r in roles])
+    double = {r: t.detach().double().requires_grad_(r in roles) if t.is_floating_point() else t for r, t in plan.tensors.items()}
+    if double.get("mask") is not None and double["mask"].dtype != torch.bool:
+        double["mask"] = plan.tensors["mask"].detach().double()
+    with attention.restrict(torch, ["torch-math"]):
+        wanted = torch.autograd.grad((attention.make_call(torch, double, plan.spec)() * weight).sum(), [double[r] for r in roles])
+    notes = []
+    roundoff = torch.finfo(result.dtype).eps
+    for role, g, w in zip(roles, got, wanted):
+        error = (g.double() - w).abs().max().item()
+        limit = 16 * roundoff * max(w.abs().max().item(), 1e-30) * max(1.0, result.shape[-2] ** 0.5)
+        notes.append(f"backward d{role}: greatest error {error:.3g}, limit {limit:.3g}: {'close' if error <= limit else 'off'}")
+    return notes
+
+
+def run(torch, job):
+    spec = job["spec"]
+    target = (spec.get("context") or {}).get("target") or ""
+    if target.startswith("cuda") and not torch.cuda.is_available():
+        why = "this torch is a CPU-only build" if torch.version.cuda is None else "torch sees no CUDA device (driver missing or not usable)"
+        return unavailable("no-cuda", why)
+    mode = job.get("mode", "eager")
+    plan = Plan(torch, job)
+    if spec.get("op") == "sdpa" and float(spec.get("dropout_p") or 0) > 0 and not (job.get("policy") == "force" and job.get("backend") == "torch-math"):
+        return unavailable("dropout-not-comparable", "torch draws its own keep mask here, so the result cannot be compared; only forced torch-math takes a given one")
+    if mode == "captured" and plan.device.type != "cuda":
+        return unavailable("no-graph", "CUDA graphs need a CUDA device; the call runs on the CPU")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            out = execute(torch, job, plan, mode)
+        except (RuntimeError, TypeError, ValueError, NotImplementedError) as e:
+            if type(e).__name__ == "OutOfMemoryError":
+                raise
+            out = refused(e)
+        except LookupError as e:
+            out = unavailable("no-such-backend", str(e).strip("'\""))
+    notes = out.setdefault("evidence", {}).setdefault("notes", [])
+    for w in caught:
+        text = str(w.message).split("(Triggered internally")[0].strip()
+        if text and text not in notes and len(notes) < 50:
+            notes.append("warning: " + text[:1000])
+    return out
+
+
+def execute(torch, job, plan, mode):
+    notes, kernels, graph = [], [], None
+    with plan.switches():
+        call = plan.call()
+        if plan.is_attention:
+            answer = attention.choice(torch, plan.tensors, plan.spec)
+            if answer is not None:
+                notes.append(f"_fused_sdp_choice: {answer}")
+            notes += attention.can_use(torch, plan.tensors, plan.spec)
+        if mode == "compiled":
+            call, more = compiled(torch, call)
+            notes += more
+            _, more, kernels = generated(torch, call)
+            notes += more
+        synchronise(torch, plan.device)
+        start = time.perf_counter()
+        if mode == "captured":
+            graph, result = captured(torch, call, plan.device)
+            call = graph.replay
+            call()
+        else:
+            result = call()
+        synchronise(torch, plan.device)
+        seconds = time.perf_counter() - start
+        if plan.train:
+            notes += gradients(torch, plan, result)
+        _, seen = evidence.profile(torch, call, plan.device)
+        timing = measure(torch, call, plan.device, job["bench"]) if job.get("bench") else None
+    files.write(torch, job["output"], result)
+    ran = plan.ran_of(evidence.names(seen))
+    seen["kernels"] = kernels + seen["kernels"]
+    seen["notes"] = notes + seen["notes"]
+    out = {"outcome": "matched", "seconds": seconds, "ran": ran if mode == "eager" else "", "evidence": seen}
+    if timing:
+        out["timing"] = timing
+    return out
