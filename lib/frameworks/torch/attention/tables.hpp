@@ -22,6 +22,11 @@ constexpr std::string_view checked = "2026-11-29";
 // Met for PyTorch versions since <= version <= until ("" open; "2.6" as an end means every 2.6.x).
 inline Condition in(std::string_view since, std::string_view until) { return in_span(Id::torch_version, {since, until}); }
 
+// Met with this cuDNN or a newer one; a build without cuDNN does not meet it.
+inline Condition cudnn_from(std::string_view version) {
+  return all({is_true(Id::built_cudnn), version_in(Id::cudnn_version, version, "")});
+}
+
 std::span<const Rule> call_rules();
 std::span<const Rule> outcome_rules();  // look at the result of the walk
 std::span<const Rule> flash_rules();

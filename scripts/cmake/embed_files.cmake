@@ -1,0 +1,10 @@
+# cmake -DOUT=… -DFUNCTION=… -DFILES=a;b -P embed_files.cmake: a C++ file whose function returns name and text of each file.
+string(REPLACE "|" ";" FILES "${FILES}")
+set(rows "")
+foreach(file IN LISTS FILES)
+  get_filename_component(name "${file}" NAME)
+  file(READ "${file}" text)
+  string(APPEND rows "      {\"${name}\", R\"embedded(${text})embedded\"},\n")
+endforeach()
+set(content "#include <string_view>\n#include <utility>\n#include <vector>\n\nnamespace ${NAMESPACE} {\n\nstd::vector<std::pair<std::string_view, std::string_view>> ${FUNCTION}() {\n  return {\n${rows}  };\n}\n\n}  // namespace ${NAMESPACE}\n")
+file(WRITE "${OUT}" "${content}")
