@@ -1,0 +1,71 @@
+#include "backends/catalogue.hpp"
+
+#include <array>
+
+#include "backends/backend.hpp"
+#include "backends/libraries/onednn.hpp"
+#include "backends/libraries/openblas.hpp"
+#include "backends/tables.hpp"
+#include "dispatch/dispatch.hpp"
+#include "frameworks/framework.hpp"
+
+namespace dd::backends {
+namespace {
+
+Availability always_there() { return {true, "part of this tool", {}}; }
+
+// Default order within an operator: fast paths first, plain loops last. For dense products oneDNN comes first because it
+// works on bf16 and 8-bit integers as they are and is the faster of the two for f32; f64 is left to OpenBLAS by rule.
+const std::array<Backend, 8>& table() {
+  static const std::array<Backend, 8> rows = {{
+      {.name = "cpu-flash", .op = spec::Op::sdpa, .summary = "tiles with an online softmax; never stores the scores",
+       .library = "own code", .fast = true, .rank = 10, .rules = cpu_flash::rules, .probe = always_there,
+       .extra_bytes = cpu_flash::extra_bytes, .run = cpu_flash::run},
+      {.name = "cpu-math", .op = spec::Op::sdpa, .summary = "two BLAS products and a softmax over stored scores",
+       .library = "OpenBLAS, or own products without it", .rank = 20, .rules = cpu_math::rules, .probe = always_there,
+       .add_facts = add_openblas_facts, .extra_bytes = cpu_math::extra_bytes, .run = cpu_math::run},
+      {.name = "cpu-naive", .op = spec::Op::sdpa, .summary = "plain loops, any element type", .library = "own code", .rank = 90,
+       .rules = cpu_naive::attention_rules, .probe = always_there, .extra_bytes = cpu_naive::extra_bytes, .run = cpu_naive::run},
+      {.name = "cpu-onednn", .op = spec::Op::gemm, .summary = "oneDNN matmul in f32, bf16 and 8-bit integers with fused epilogues",
+       .library = "oneDNN", .fast = true, .rank = 10, .rules = cpu_onednn::rules, .probe = cpu_onednn::probe,
+       .add_facts = add_onednn_facts, .extra_bytes = cpu_onednn::extra_bytes, .run = cpu_onednn::run},
+      {.name = "cpu-blas", .op = spec::Op::gemm, .summary = "OpenBLAS products in f32 and f64; other float types are cast",
+       .library = "OpenBLAS", .fast = true, .rank = 20, .rules = cpu_blas::rules, .probe = cpu_blas::probe,
+       .add_facts = add_openblas_facts, .extra_bytes = cpu_blas::extra_bytes, .run = cpu_blas::run},
+      {.name = "cpu-packed", .op = spec::Op::gemm, .summary = "multiplies packed 8- and 4-bit weights as they lie",
+       .library = "own code", .quantized = true, .dense = false, .fast = true, .rank = 10, .rules = cpu_packed::rules,
+       .probe = always_there, .extra_bytes = cpu_packed::extra_bytes, .run = cpu_packed::run},
+      {.name = "cpu-dequant", .op = spec::Op::gemm, .summary = "writes the dequantized weights, then a BLAS product",
+       .library = "OpenBLAS, or own products without it", .quantized = true, .dense = false, .rank = 20,
+       .rules = cpu_dequant::rules, .probe = always_there, .add_facts = add_openblas_facts,
+       .extra_bytes = cpu_dequant::extra_bytes, .run = cpu_dequant::run},
+      {.name = "cpu-naive", .op = spec::Op::gemm, .summary = "plain loops, any element type, quantized or not",
+       .library = "own code", .quantized = true, .dense = true, .rank = 90, .rules = cpu_naive::gemm_rules, .probe = always_there,
+       .extra_bytes = cpu_naive::extra_bytes, .run = cpu_naive::run},
+  }};
+  return rows;
+}
+
+}  // namespace
+
+std::span<const Backend> all_backends() { return table(); }
+
+const Backend* find_backend(std::string_view name, spec::Op op) {
+  for (const Backend& backend : all_backends())
+    if (backend.name == name && backend.op == op) return &backend;
+  return nullptr;
+}
+
+const rules::Registry& catalogue() {
+  static const rules::Registry registry = [] {
+    rules::Registry all;
+    all.add(dispatch::policy_rules());
+    for (const Backend& backend : all_backends()) all.add(backend.rules());
+    for (const frameworks::Framework* framework : frameworks::all_frameworks())
+      for (const auto table : framework->tables()) all.add(table);
+    return all;
+  }();
+  return registry;
+}
+
+}  // namespace dd::backends

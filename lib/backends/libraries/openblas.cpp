@@ -1,0 +1,98 @@
+#include "backends/libraries/openblas.hpp"
+
+#include <strings.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace dd::backends {
+namespace {
+
+constexpr const char* names[] = {"libopenblas.so.0", "libopenblas.so"};
+
+void read_identity(OpenBlas& blas) {
+  const char* (*text)() = nullptr;
+  if (blas.library.find(text, "openblas_get_config"); text) blas.config = text();
+  if (blas.library.find(text, "openblas_get_corename"); text) blas.core = text();
+  blas.core_isa = isa_of_core(blas.core);
+  blas.pinned = environment_value("OPENBLAS_CORETYPE");
+  // "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH …"
+  constexpr std::string_view word = "OpenBLAS ";
+  if (const auto at = blas.config.find(word); at != std::string::npos) {
+    const auto start = at + word.size();
+    blas.version = blas.config.substr(start, blas.config.find(' ', start) - start);
+  }
+}
+
+OpenBlas open() {
+  OpenBlas blas;
+  blas.library = open_library("DD_OPENBLAS", names);
+  if (!blas.library) {
+    blas.problem = "OpenBLAS could not be opened: " + blas.library.error;
+    return blas;
+  }
+  blas.library.find(blas.sgemm, "cblas_sgemm");
+  blas.library.find(blas.dgemm, "cblas_dgemm");
+  blas.library.find(blas.set_threads, "openblas_set_num_threads");
+  if (!blas.sgemm || !blas.dgemm) {
+    blas.problem = blas.library.path + " lacks cblas_sgemm or cblas_dgemm";
+    return blas;
+  }
+  if (!blas.set_threads) {
+    blas.problem = blas.library.path + " lacks openblas_set_num_threads: it is another BLAS";
+    return blas;
+  }
+  read_identity(blas);
+  // A build with 64-bit integers reads twice the width of every size that is passed here.
+  if (blas.config.find("USE64BITINT") != std::string::npos)
+    blas.problem = blas.library.path + " is built with 64-bit integers under the names of the 32-bit interface";
+  return blas;
+}
+
+}  // namespace
+
+std::string_view isa_of_core(std::string_view core) {
+  struct Row {
+    std::string_view core, isa;
+  };
+  static constexpr Row table[] = {
+      {"Prescott", "sse"},     {"Core2", "sse"},      {"Penryn", "sse"},       {"Dunnington", "sse"},   {"Nehalem", "sse"},
+      {"Atom", "sse"},         {"Nano", "sse"},       {"Athlon", "sse"},       {"Opteron", "sse"},      {"Opteron_SSE3", "sse"},
+      {"Barcelona", "sse"},    {"Bobcat", "sse"},     {"Katmai", "sse"},       {"Coppermine", "sse"},   {"Northwood", "sse"},
+      {"Banias", "sse"},       {"Sandybridge", "avx"}, {"Bulldozer", "avx"},   {"Piledriver", "avx"},   {"Steamroller", "avx"},
+      {"Haswell", "avx2"},     {"Zen", "avx2"},       {"Excavator", "avx2"},   {"SkylakeX", "avx512"},  {"Cooperlake", "avx512"},
+      {"SapphireRapids", "avx512"},
+  };
+  for (const Row& row : table)
+    if (row.core.size() == core.size() && strncasecmp(row.core.data(), core.data(), core.size()) == 0) return row.isa;
+  return {};
+}
+
+const OpenBlas& openblas() {
+  static std::mutex mutex;
+  static std::map<std::string, std::unique_ptr<OpenBlas>> opened;  // by DD_OPENBLAS; entries never move
+  const std::lock_guard lock(mutex);
+  auto& slot = opened[environment_value("DD_OPENBLAS")];
+  if (!slot) slot = std::make_unique<OpenBlas>(open());
+  return *slot;
+}
+
+void add_openblas_facts(facts::FactSet& facts) {
+  using facts::Id;
+  const OpenBlas& blas = openblas();
+  const auto set = [&](Id id, facts::Value value, const char* where) {
+    facts.set(id, std::move(value), facts::Provenance::library, where);
+  };
+  set(Id::blas_available, blas.ok(), blas.ok() ? "OpenBLAS" : "dlopen");
+  set(Id::blas_core_pinned, blas.ok() && !blas.pinned.empty(), "OPENBLAS_CORETYPE");
+  if (!blas.ok()) {
+    set(Id::blas_core, facts::NotApplicable{}, "");
+    set(Id::blas_core_isa, facts::NotApplicable{}, "");
+    return;
+  }
+  if (!blas.core.empty()) set(Id::blas_core, blas.core, "openblas_get_corename");
+  if (!blas.core_isa.empty()) set(Id::blas_core_isa, blas.core_isa, "openblas_get_corename");
+}
+
+}  // namespace dd::backends

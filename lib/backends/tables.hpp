@@ -1,0 +1,55 @@
+// What each backend folder hands to the catalogue: its rules (pure) and its run half.
+#pragma once
+#include <span>
+
+#include "backends/backend.hpp"
+#include "rules/rule.hpp"
+
+namespace dd::backends {
+
+namespace cpu_naive {
+std::span<const rules::Rule> attention_rules();
+std::span<const rules::Rule> gemm_rules();
+std::int64_t extra_bytes(const spec::OpSpec& spec);
+RunResult run(const RunRequest& request);
+}  // namespace cpu_naive
+
+namespace cpu_math {
+std::span<const rules::Rule> rules();
+std::int64_t extra_bytes(const spec::OpSpec& spec);
+RunResult run(const RunRequest& request);
+}  // namespace cpu_math
+
+namespace cpu_flash {
+std::span<const rules::Rule> rules();
+std::int64_t extra_bytes(const spec::OpSpec& spec);
+RunResult run(const RunRequest& request);
+}  // namespace cpu_flash
+
+namespace cpu_blas {
+std::span<const rules::Rule> rules();
+Availability probe();
+std::int64_t extra_bytes(const spec::OpSpec& spec);
+RunResult run(const RunRequest& request);
+}  // namespace cpu_blas
+
+namespace cpu_onednn {
+std::span<const rules::Rule> rules();
+Availability probe();
+std::int64_t extra_bytes(const spec::OpSpec& spec);
+RunResult run(const RunRequest& request);
+}  // namespace cpu_onednn
+
+namespace cpu_dequant {
+std::span<const rules::Rule> rules();
+std::int64_t extra_bytes(const spec::OpSpec& spec);
+RunResult run(const RunRequest& request);
+}  // namespace cpu_dequant
+
+namespace cpu_packed {
+std::span<const rules::Rule> rules();
+std::int64_t extra_bytes(const spec::OpSpec& spec);
+RunResult run(const RunRequest& request);
+}  // namespace cpu_packed
+
+}  // namespace dd::backends
