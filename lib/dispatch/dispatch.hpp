@@ -46,6 +46,12 @@ void set_policy_facts(facts::FactSet& facts, const spec::Policy& policy, const s
 // POL rules: in force for every backend of every framework.
 std::span<const rules::Rule> policy_rules();
 
+// RUL and NUM rules: what a run showed (facts rules_block and run.*) held against the rules and against the reference.
+std::span<const rules::Rule> outcome_rules();
+
+// MEM rules (facts memory_needed and memory_available): in force for every backend that would really run.
+std::span<const rules::Rule> memory_rules();
+
 // The order to walk: policy.order first (names in it that exist), then the rest in default order.
 std::vector<std::string> walk_order(const spec::Policy& policy, std::span<const Candidate> candidates);
 

@@ -95,7 +95,9 @@ core::Result<std::shared_ptr<Scratch>> Scratch::make_in(const std::string& base)
 }
 
 core::Result<std::shared_ptr<Scratch>> Scratch::make(std::int64_t bytes) {
-  std::vector<std::string> bases{"/dev/shm"};
+  std::vector<std::string> bases;
+  if (const char* given = std::getenv("DD_TMPDIR"); given && *given) bases.emplace_back(given);
+  bases.emplace_back("/dev/shm");
   if (const char* given = std::getenv("TMPDIR"); given && *given) bases.emplace_back(given);
   bases.emplace_back("/tmp");
   for (const std::string& base : bases) {
@@ -103,7 +105,7 @@ core::Result<std::shared_ptr<Scratch>> Scratch::make(std::int64_t bytes) {
     remove_stale(base);
     if (auto made = make_in(base)) return made;
   }
-  return core::Problem{"temporary folder", fmt::format("{} bytes needed", bytes), "room in /dev/shm, $TMPDIR or /tmp", "no folder has the room", {}, 0};
+  return core::Problem{"temporary folder", fmt::format("{} bytes needed", bytes), "room in $DD_TMPDIR, /dev/shm, $TMPDIR or /tmp", "no folder has the room", {}, 0};
 }
 
 Scratch::~Scratch() {

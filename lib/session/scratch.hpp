@@ -11,7 +11,7 @@ namespace dd::session {
 
 class Scratch {
  public:
-  // In memory (/dev/shm) where that has room for `bytes` and half as much again, else in $TMPDIR, else in /tmp.
+  // In $DD_TMPDIR, in memory (/dev/shm), in $TMPDIR or in /tmp: the first with room for `bytes` and half as much again.
   static core::Result<std::shared_ptr<Scratch>> make(std::int64_t bytes);
   // In this folder.
   static core::Result<std::shared_ptr<Scratch>> make_in(const std::string& base);

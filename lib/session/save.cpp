@@ -1,0 +1,68 @@
+#include "session/save.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "session/safetensors.hpp"
+
+namespace dd::session {
+namespace {
+
+core::Tensor doubles(const std::vector<double>& values, std::vector<std::int64_t> shape) {
+  core::Tensor t = make_tensor(core::DType::f64, std::move(shape));
+  std::memcpy(t.data(), values.data(), std::min(static_cast<std::size_t>(t.storage_bytes), values.size() * sizeof(double)));
+  return t;
+}
+
+}  // namespace
+
+TensorSaver::TensorSaver(std::string folder, const std::string& case_id, std::string spec_json, report::Case& c)
+    : folder_(std::move(folder)), spec_json_(std::move(spec_json)), case_(c) {
+  // A case id may be "file:line" with any path in it.
+  for (char ch : "case-" + case_id) prefix_ += std::isalnum(static_cast<unsigned char>(ch)) || ch == '-' || ch == '.' ? ch : '_';
+  std::error_code ignored;
+  std::filesystem::create_directories(folder_, ignored);
+}
+
+void TensorSaver::write(const std::string& role, const core::TensorMap& tensors, const std::string& what) {
+  const std::string path = fmt::format("{}/{}.{}.safetensors", folder_, prefix_, role);
+  core::TensorMap dense;
+  for (const auto& [name, tensor] : tensors) dense[name] = contiguous_copy(tensor);
+  SafetensorsOptions options;
+  options.aligned = false;
+  options.metadata = {{"spec", spec_json_}, {"what", what}};
+  ::unlink(path.c_str());  // a former run's file of that name is replaced
+  const auto written = write_safetensors(path, dense, options);
+  case_.saved_tensors[role] = written ? path : "not saved: " + core::to_text(written.problems().front());
+}
+
+void TensorSaver::inputs(const spec::OpSpec& spec, const core::TensorMap& inputs) {
+  for (const auto& [role, tensor] : inputs) write(role, {{role, tensor}}, "input " + role + ", contiguous; strides and offset as in the spec");
+  if (spec.is_attention() && spec.attention().dropout_p > 0)
+    write("dropout_keep", {{"dropout_keep", ops::cases::dropout_keep_tensor(spec)}}, "1 where the attention weight is kept, times 1/(1-p)");
+}
+
+void TensorSaver::reference(const ops::cases::ReferenceValues& r) {
+  core::TensorMap tensors;
+  std::vector<std::int64_t> shape = r.shape;
+  if (!r.rows.empty()) {
+    const std::int64_t count = static_cast<std::int64_t>(r.rows.size());
+    const std::int64_t width = r.shape.empty() ? 1 : r.shape.back();
+    shape = {count, width};
+    // Row numbers as doubles: exact to 2^53, and every reader has the type.
+    tensors["reference_rows"] = doubles(std::vector<double>(r.rows.begin(), r.rows.end()), {count});
+  }
+  tensors["reference"] = doubles(r.values, shape);
+  if (!r.bound.empty()) tensors["bound"] = doubles(r.bound, shape);
+  write("reference", tensors, r.rows.empty() ? "reference values and the limit of the error model" : "sampled rows of the reference; reference_rows holds their numbers");
+}
+
+void TensorSaver::output(const std::string& backend, const std::string& policy, const std::string& mode, const core::Tensor& out) {
+  const std::string role = fmt::format("out.{}.{}.{}", backend, policy, mode);
+  write(role, {{"out", out}}, fmt::format("result of {} under {} in {} mode", backend, policy, mode));
+}
+
+}  // namespace dd::session

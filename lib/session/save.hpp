@@ -1,0 +1,25 @@
+// --save-tensors: inputs, masks, reference and every output of a case as safetensors that plain readers understand
+// (contiguous, one file a role), so that anyone can check the numbers with other tools.
+#pragma once
+#include <string>
+
+#include "ops/cases/cases.hpp"
+#include "report/report.hpp"
+
+namespace dd::session {
+
+class TensorSaver {
+ public:
+  // Files are named FOLDER/<case>.<role>.safetensors; the folder is made when it is not there.
+  TensorSaver(std::string folder, const std::string& case_id, std::string spec_json, report::Case& c);
+  void inputs(const spec::OpSpec& spec, const core::TensorMap& inputs);
+  void reference(const ops::cases::ReferenceValues& reference);
+  void output(const std::string& backend, const std::string& policy, const std::string& mode, const core::Tensor& out);
+
+ private:
+  void write(const std::string& role, const core::TensorMap& tensors, const std::string& what);
+  std::string folder_, prefix_, spec_json_;
+  report::Case& case_;
+};
+
+}  // namespace dd::session
