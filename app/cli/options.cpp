@@ -1,0 +1,219 @@
+// The only unit that includes CLI11. It splits words into options and arguments; what values mean is in the tables.
+#include "cli/options.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <set>
+
+#include "core/nearest.hpp"
+
+namespace dd::cli {
+namespace {
+
+using core::Problem;
+using core::Problems;
+
+struct Given {
+  std::vector<spec::RawOption> spec;
+  std::vector<std::pair<const RunOption*, std::string>> run;
+  std::vector<std::string> arguments;
+};
+
+std::string printable(std::string_view text) {
+  if (!spec::is_plain_text(text)) return "a text that cannot be printed";
+  return text.size() <= 200 ? std::string(text) : std::string(text.substr(0, 180)) + "...";
+}
+
+std::string_view nearest(std::string_view word, const std::vector<std::string_view>& names) {
+  const auto found = core::nearest_names(word, names, 1);
+  return found.empty() ? std::string_view{} : found[0];
+}
+
+std::string all_names(const spec::OptionText& text) {
+  std::string out(text.name);
+  for (char c : text.aliases.empty() ? std::string() : " " + std::string(text.aliases)) out += c == ' ' ? ',' : c;
+  return out;
+}
+
+// Registers the rows and collects what was given to them in the order of the table.
+class Words {
+ public:
+  // `specs` of spec options, `verbs` (bits) of run options.
+  Words(unsigned specs, unsigned verbs) {
+    app_.set_help_flag();
+    app_.allow_extras();
+    for (const spec::SpecOption& option : spec::spec_options())
+      if (option.ops & specs) spec_.emplace_back(&option, add(option.text));
+    for (const RunOption& option : run_options())
+      if (option.verbs & verbs) run_.emplace_back(&option, add(option.text));
+  }
+
+  core::Result<Given> split(std::span<const std::string> words) {
+    Problems problems;
+    std::vector<std::string> reversed(words.rbegin(), words.rend());
+    refuse_empty_values(words, problems);
+    if (!problems.empty()) return problems;
+    try {
+      app_.parse(std::move(reversed));
+    } catch (const CLI::ParseError& error) {
+      problems.push_back({last_option(words), std::string(error.what()).substr(0, 300), "a value", "the command line is not understood", {}, 0});
+      return problems;
+    }
+    Given given;
+    for (const auto& [row, option] : spec_)
+      for (const std::string& value : option->results()) given.spec.push_back({row, value});
+    for (const auto& [row, option] : run_)
+      for (const std::string& value : option->results()) given.run.emplace_back(row, value);
+    take_rest(given, problems);
+    if (!problems.empty()) return problems;
+    return given;
+  }
+
+ private:
+  CLI::Option* add(const spec::OptionText& text) {
+    names_.push_back(text.name);
+    const bool flag = text.kind == spec::OptionKind::flag || text.value.empty();
+    CLI::Option* option = flag ? app_.add_flag(all_names(text)) : app_.add_option(all_names(text));
+    // All values are kept: whether a second one is a mistake is said by the tables' own check.
+    if (!flag) option->type_size(1)->expected(1);
+    return option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  }
+
+  // CLI11 would take the next word as the value of "--name=".
+  void refuse_empty_values(std::span<const std::string> words, Problems& problems) const {
+    for (const std::string& word : words) {
+      if (word == "--") return;
+      if (word.size() > 3 && word.starts_with("--") && word.find('=') == word.size() - 1)
+        problems.push_back({word.substr(0, word.size() - 1), "nothing after '='", "a value", "the value is missing", {}, 0});
+    }
+  }
+
+  static std::string last_option(std::span<const std::string> words) {
+    for (std::size_t i = words.size(); i-- > 0;)
+      if (words[i].starts_with('-')) return printable(words[i]);
+    return {};
+  }
+
+  void take_rest(Given& given, Problems& problems) const {
+    bool options_end = false, after_unknown = false;
+    for (const std::string& word : app_.remaining()) {
+      if (!options_end && word == "--") {
+        options_end = true;
+      } else if (options_end || word == "-" || !word.starts_with('-')) {
+        // The word behind an unknown option was most likely its value: one mistake, one problem.
+        if (options_end || !after_unknown) given.arguments.push_back(word);
+        after_unknown = false;
+      } else {
+        const std::string name = word.substr(0, word.find('='));
+        const std::string_view near = nearest(name, names_);
+        problems.push_back({printable(name), printable(word), near.empty() ? "an option of --help" : std::string(near) + "?", "there is no such option here", {}, 0});
+        after_unknown = word.find('=') == std::string::npos;
+      }
+    }
+  }
+
+  CLI::App app_{"", ""};
+  std::vector<std::pair<const spec::SpecOption*, CLI::Option*>> spec_;
+  std::vector<std::pair<const RunOption*, CLI::Option*>> run_;
+  std::vector<std::string_view> names_;
+};
+
+void apply_run(const Given& given, RunOptions& into, Problems& problems) {
+  std::set<const RunOption*> seen;
+  for (const auto& [row, value] : given.run) {
+    const std::string name(row->text.name);
+    if (!seen.insert(row).second && row->text.kind != spec::OptionKind::repeated) {
+      problems.push_back({name, printable(value), "one value", "the option is given more than once", {}, 0});
+      continue;
+    }
+    std::string wanted = row->apply(into, value);
+    if (!wanted.empty()) problems.push_back({name, printable(value), std::move(wanted), "the value is not understood", {}, 0});
+  }
+}
+
+const VerbInfo* find_verb(std::string_view name) {
+  for (const VerbInfo& verb : verbs())
+    if (verb.name == name) return &verb;
+  return nullptr;
+}
+
+Problem unknown_verb(std::string_view word) {
+  std::vector<std::string_view> names;
+  for (const VerbInfo& verb : verbs()) names.push_back(verb.name);
+  const std::string_view near = nearest(word, names);
+  return {"", printable(word), near.empty() ? fmt::format("{}", fmt::join(names, ", ")) : std::string(near) + "?", "there is no such verb", {}, 0};
+}
+
+void check_arguments(const VerbInfo& verb, const std::vector<std::string>& arguments, Problems& problems) {
+  if (arguments.size() >= verb.least && arguments.size() <= verb.most) return;
+  const std::string wanted = verb.arguments.empty() ? "options only" : std::string(verb.arguments);
+  const std::string seen = arguments.empty() ? "no argument" : arguments.size() > verb.most ? printable(arguments[verb.most]) : fmt::format("{} arguments", arguments.size());
+  problems.push_back({std::string(verb.name), seen, wanted, arguments.size() < verb.least ? "an argument is missing" : "this argument has no place", {}, 0});
+}
+
+bool asks_for_help(std::span<const std::string> words) {
+  for (const std::string& word : words) {
+    if (word == "--") return false;
+    if (word == "-h" || word == "--help") return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+core::Result<Invocation> parse_command_line(std::span<const std::string> words) {
+  Invocation out;
+  out.run = default_run_options();
+  const VerbInfo* verb = words.empty() || words[0].starts_with('-') ? &info(Verb::none) : find_verb(words[0]);
+  if (!verb) return unknown_verb(words[0]);
+  out.verb = verb->verb;
+  if (verb->verb != Verb::none) words = words.subspan(1);
+  if (asks_for_help(words) || (verb->verb == Verb::none && words.empty())) {
+    out.run.help = true;
+    return out;
+  }
+  Problems problems;
+  core::Result<Given> given = Words(verb->specs, 1u << static_cast<unsigned>(verb->verb)).split(words);
+  if (!given) return given.problems();
+  apply_run(*given, out.run, problems);
+  if (out.run.version && problems.empty()) return out;
+  if (verb->verb == Verb::none) {
+    problems.push_back({"", given->arguments.empty() ? "no verb" : printable(given->arguments[0]), "a verb first; --help lists them", "the verb is missing", {}, 0});
+    return problems;
+  }
+  check_arguments(*verb, given->arguments, problems);
+  out.arguments = std::move(given->arguments);
+  if (verb->verb == Verb::sdpa || verb->verb == Verb::gemm) {
+    core::Result<spec::OpSpec> spec = spec::from_options(verb->verb == Verb::sdpa ? spec::Op::sdpa : spec::Op::gemm, given->spec);
+    if (spec)
+      out.spec = std::move(*spec);
+    else
+      problems.insert(problems.end(), spec.problems().begin(), spec.problems().end());
+  } else {
+    out.overrides = std::move(given->spec);
+  }
+  if (!problems.empty()) return problems;
+  return out;
+}
+
+core::Result<spec::OpSpec> parse_batch_line(std::string_view line) {
+  core::Result<std::vector<std::string>> split = split_words(line);
+  if (!split) return split.problems();
+  std::span<const std::string> words = *split;
+  if (!words.empty() && words[0] == "dispatchdoctor") words = words.subspan(1);
+  const auto op = words.empty() ? std::nullopt : core::from_text<spec::Op>(words[0]);
+  if (!op) return Problem{"", words.empty() ? "nothing" : printable(words[0]), "sdpa or gemm, then options", "this is not a spec line", {}, 0};
+  // Building the option set costs more than splitting a line, so it is kept per thread.
+  thread_local Words sets[] = {Words(spec::on_sdpa, 0), Words(spec::on_gemm, 0)};
+  core::Result<Given> given = sets[*op == spec::Op::sdpa ? 0 : 1].split(words.subspan(1));
+  if (!given) return given.problems();
+  core::Result<spec::OpSpec> spec = spec::from_options(*op, given->spec);
+  if (given->arguments.empty()) return spec;
+  Problems problems = spec ? Problems{} : spec.problems();
+  problems.push_back({"", printable(given->arguments[0]), "options only", "this argument has no place", {}, 0});
+  return problems;
+}
+
+}  // namespace dd::cli

@@ -1,0 +1,148 @@
+// The table of verbs and the table of run options.
+#include <cmath>
+
+#include "cli/options.hpp"
+
+namespace dd::cli {
+namespace {
+
+using Text = std::string_view;
+constexpr auto F = spec::OptionKind::flag;
+constexpr auto V = spec::OptionKind::value;
+constexpr auto R = spec::OptionKind::repeated;
+
+template <class... Verbs>
+constexpr unsigned of(Verbs... verbs) {
+  return ((1u << static_cast<unsigned>(verbs)) | ...);
+}
+constexpr unsigned diagnosing = of(Verb::sdpa, Verb::gemm, Verb::run);
+constexpr unsigned reading = of(Verb::trace, Verb::logs);
+constexpr unsigned reporting = diagnosing | reading | of(Verb::diff);
+constexpr unsigned everywhere = ~0u;
+
+template <class T, class U>
+std::string set(T& slot, const std::optional<U>& value, std::string wanted) {
+  if (!value) return wanted;
+  slot = *value;
+  return {};
+}
+template <class E>
+std::string set_enum(E& slot, Text text) {
+  return set(slot, core::from_text<E>(text), core::choices<E>());
+}
+std::string set_file(std::optional<std::string>& slot, Text text) {
+  if (text.empty()) return "a path";
+  slot = text;
+  return {};
+}
+std::string set_seconds(double& slot, Text text) {
+  const auto value = spec::parse_real(text);
+  if (!value || !std::isfinite(*value) || *value <= 0 || *value > 1e6) return "seconds, above 0 and at most 1000000";
+  slot = *value;
+  return {};
+}
+std::string set_on(bool& slot, Text text) { return set(slot, spec::parse_switch(text), "nothing, or =off"); }
+
+std::string set_jobs(RunOptions& r, Text text) {
+  const auto value = spec::parse_int(text);
+  if (!value || *value < 1 || *value > 1024) return "1 to 1024";
+  r.jobs = static_cast<int>(*value);
+  return {};
+}
+std::string set_require(RunOptions& r, Text text) {
+  const std::string wanted = "fast, close or backend=NAME, several separated by commas";
+  const auto names = spec::parse_names(text);
+  if (!names || names->empty()) return wanted;
+  bool in_backend = false;  // backend=A,B: either of them, kept as one requirement
+  for (const std::string& name : *names) {
+    if (name == "fast" || name == "close") {
+      r.require.push_back(name);
+      in_backend = false;
+    } else if (name.starts_with("backend=") && spec::is_name(name.substr(8))) {
+      r.require.push_back(name);
+      in_backend = true;
+    } else if (in_backend && spec::is_name(name)) {
+      r.require.back() += "," + name;
+    } else {
+      return wanted;
+    }
+  }
+  return {};
+}
+
+constexpr RunOption table[] = {
+    {{"Gate", "--require", "", R, "fast|close|backend=NAME[,...]", "", "exit 3 (or 1) unless this holds; repeatable, all must hold", "fast"}, diagnosing, set_require},
+    {{"Gate", "--unknown", "", V, "fail|pass", "fail", "what a requirement counts as when it cannot be decided", "pass"}, diagnosing,
+     [](RunOptions& r, Text t) -> std::string {
+       if (t != "pass" && t != "fail") return "fail|pass";
+       r.unknown_passes = t == "pass";
+       return {};
+     }},
+    {{"Run", "--fix", "", F, "", "", "try the proposed changes", ""}, diagnosing, [](RunOptions& r, Text t) { return set_on(r.fix, t); }},
+    {{"Run", "--bench", "", F, "", "", "measure time as well", ""}, diagnosing, [](RunOptions& r, Text t) { return set_on(r.bench, t); }},
+    {{"Run", "--timeout", "", V, "S", "60", "seconds after which one attempt is stopped", "5"}, diagnosing, [](RunOptions& r, Text t) { return set_seconds(r.timeout_s, t); }},
+    {{"Run", "--jobs", "-j", V, "N", "1", "attempts at the same time", "2"}, diagnosing, set_jobs},
+    {{"Run", "--reference-budget", "", V, "S", "10", "seconds for the reference; past them it is sampled", "30"}, diagnosing, [](RunOptions& r, Text t) { return set_seconds(r.reference_budget_s, t); }},
+    {{"Run", "--ask", "", V, "cudnn|none", "cudnn", "which library's own support query is asked", "none"}, diagnosing, [](RunOptions& r, Text t) { return set_enum(r.ask, t); }},
+    {{"Run", "--python", "", V, "PATH", "", "interpreter whose torch is run (else the active environment's)", "/usr/bin/python3"}, diagnosing | of(Verb::backends, Verb::env), [](RunOptions& r, Text t) { return set_file(r.python, t); }},
+    {{"Run", "--save-tensors", "", V, "DIR", "", "write inputs, mask, reference and outputs as safetensors", "tensors"}, diagnosing, [](RunOptions& r, Text t) { return set_file(r.save_tensors, t); }},
+    {{"Output", "--format", "", V, "text|json|md|junit", "text", "what standard output gets", "json"}, everywhere & ~of(Verb::completion, Verb::man, Verb::record), [](RunOptions& r, Text t) { return set_enum(r.format, t); }},
+    {{"Output", "--json", "", V, "FILE", "", "also write the report as JSON", "report.json"}, reporting, [](RunOptions& r, Text t) { return set_file(r.json_file, t); }},
+    {{"Output", "--md", "", V, "FILE", "", "also write the report as Markdown", "report.md"}, reporting, [](RunOptions& r, Text t) { return set_file(r.md_file, t); }},
+    {{"Output", "--junit", "", V, "FILE", "", "also write the report as JUnit XML", "report.xml"}, diagnosing, [](RunOptions& r, Text t) { return set_file(r.junit_file, t); }},
+    {{"Output", "--output", "-o", V, "FILE", "", "where the recorded specs are written (else standard error names a file)", "calls.jsonl"}, of(Verb::record), [](RunOptions& r, Text t) { return set_file(r.json_file, t); }},
+    {{"Output", "--redact", "", F, "[=off]", "", "hide host, user and home paths", ""}, reporting | of(Verb::env, Verb::backends, Verb::devices), [](RunOptions& r, Text t) { return set(r.redact, spec::parse_switch(t), "nothing, or =off"); }},
+    {{"Output", "--color", "", V, "auto|always|never", "auto", "colour in text (NO_COLOR is obeyed)", "never"}, everywhere & ~of(Verb::completion, Verb::man), [](RunOptions& r, Text t) { return set_enum(r.color, t); }},
+    {{"Output", "-v", "--verbose", R, "", "", "say more; twice for even more", ""}, everywhere,
+     [](RunOptions& r, Text) -> std::string {
+       ++r.verbosity;
+       return {};
+     }},
+    {{"Output", "-q", "--quiet", F, "", "", "only the verdict and problems", ""}, everywhere, [](RunOptions& r, Text t) { return set_on(r.quiet, t); }},
+    {{"Output", "-h", "--help", F, "", "", "this text", ""}, everywhere, [](RunOptions& r, Text t) { return set_on(r.help, t); }},
+    {{"Output", "--version", "", F, "", "", "the version", ""}, everywhere, [](RunOptions& r, Text t) { return set_on(r.version, t); }},
+};
+
+constexpr std::size_t many = static_cast<std::size_t>(-1);
+constexpr VerbInfo verb_table[] = {
+    {Verb::none, "", "VERB ...", 0, 0, 0, "why did this call not take the fast path?"},
+    {Verb::sdpa, "sdpa", "", 0, 0, spec::on_sdpa, "diagnose one attention call"},
+    {Verb::gemm, "gemm", "", 0, 0, spec::on_gemm, "diagnose one matrix product"},
+    {Verb::run, "run", "FILE...", 1, many, spec::on_run, "diagnose every spec of .json, .jsonl or .txt files (- is standard input)"},
+    {Verb::trace, "trace", "FILE...", 1, many, 0, "read profiler traces that others recorded"},
+    {Verb::logs, "logs", "FILE...", 1, many, 0, "read library logs that others recorded"},
+    {Verb::record, "record", "-- PROGRAM...", 1, many, 0, "run a program and write the spec of every call that it makes"},
+    {Verb::explain, "explain", "[ID]", 0, 1, 0, "one rule in full, or all of them"},
+    {Verb::rules, "rules", "", 0, 0, 0, "all rules in short"},
+    {Verb::backends, "backends", "", 0, 0, 0, "backends, and why any is unavailable"},
+    {Verb::devices, "devices", "[NAME]", 0, 1, 0, "device profiles"},
+    {Verb::env, "env", "", 0, 0, 0, "the environment record, safe to paste"},
+    {Verb::diff, "diff", "A B", 2, 2, 0, "compare two reports"},
+    {Verb::completion, "completion", "bash|zsh|fish", 1, 1, 0, "print a shell completion script"},
+    {Verb::man, "man", "", 0, 0, 0, "print the man page source"},
+};
+
+}  // namespace
+
+std::span<const RunOption> run_options() { return table; }
+std::span<const VerbInfo> verbs() { return std::span(verb_table).subspan(1); }
+const VerbInfo& info(Verb verb) { return verb_table[static_cast<std::size_t>(verb)]; }
+
+RunOptions default_run_options() {
+  RunOptions out;
+  for (const RunOption& option : table)
+    if (!option.text.fallback.empty()) option.apply(out, option.text.fallback);
+  return out;
+}
+
+std::vector<const spec::OptionText*> options_of(Verb verb) {
+  std::vector<const spec::OptionText*> out;
+  const unsigned specs = info(verb).specs;
+  for (const spec::SpecOption& option : spec::spec_options())
+    if (option.ops & specs) out.push_back(&option.text);
+  for (const RunOption& option : table)
+    if (option.verbs & of(verb)) out.push_back(&option.text);
+  return out;
+}
+
+}  // namespace dd::cli

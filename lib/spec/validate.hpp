@@ -1,0 +1,12 @@
+// Validation: every problem of a spec at once, each with field, value seen and value wanted. A spec without problems
+// can be executed as it stands (given the memory, see memory.hpp); whether a backend takes it is the rules' matter.
+// Extents of 0 are valid where the result is defined: an empty batch, no queries, no keys (all rows masked), m, n or k.
+#pragma once
+#include "core/result.hpp"
+#include "spec/spec.hpp"
+
+namespace dd::spec {
+
+core::Problems validate(const OpSpec& spec);
+
+}  // namespace dd::spec
