@@ -7,6 +7,7 @@
 
 #include "backends/libraries/capture.hpp"
 #include "backends/libraries/onednn_api.hpp"
+#include "backends/libraries/trial.hpp"
 
 namespace dd::backends {
 namespace {
@@ -111,7 +112,7 @@ std::string try_out(const OneDnn& library) {
   return y == 6 ? "" : "a 1x1 product gave a wrong result";
 }
 
-OneDnn open() {
+OneDnn open_here() {
   OneDnn d;
   d.library = open_library("DD_ONEDNN", names);
   if (!d.library) {
@@ -141,6 +142,15 @@ OneDnn open() {
   quiet.finish();
   d.problem = try_out(d);
   return d;
+}
+
+OneDnn open() {
+  if (const std::string trouble = trial_problem([] { open_here(); }); !trouble.empty()) {
+    OneDnn d;
+    d.problem = "oneDNN cannot be used: " + trouble;
+    return d;
+  }
+  return open_here();
 }
 
 }  // namespace

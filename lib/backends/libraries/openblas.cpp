@@ -6,6 +6,8 @@
 #include <memory>
 #include <mutex>
 
+#include "backends/libraries/trial.hpp"
+
 namespace dd::backends {
 namespace {
 
@@ -27,6 +29,10 @@ void read_identity(OpenBlas& blas) {
 
 OpenBlas open() {
   OpenBlas blas;
+  if (const std::string trouble = trial_problem([] { open_library("DD_OPENBLAS", names); }); !trouble.empty()) {
+    blas.problem = "OpenBLAS cannot be used: " + trouble;
+    return blas;
+  }
   blas.library = open_library("DD_OPENBLAS", names);
   if (!blas.library) {
     blas.problem = "OpenBLAS could not be opened: " + blas.library.error;

@@ -1,0 +1,15 @@
+// The environment record: what a reader needs to know about the machine to judge a report. Redacted by default: host, user,
+// home and any path outside the system's own folders, so that it can be pasted.
+#pragma once
+#include <string>
+
+namespace dd::backends {
+
+// JSON text of one object. Opens the libraries of the backends, so that they are listed with what is really mapped.
+std::string environment_json(bool redact = true);
+// The same for a terminal.
+std::string environment_text(bool redact = true);
+// Host, user and home names and private paths replaced by <host>, <user>, <home>, <path>/name.
+std::string redacted(std::string text);
+
+}  // namespace dd::backends

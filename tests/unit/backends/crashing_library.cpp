@@ -1,0 +1,7 @@
+#include <cstdlib>
+
+namespace {
+struct Crash {
+  Crash() { std::abort(); }
+} crash;
+}  // namespace
