@@ -61,9 +61,18 @@ struct OperatorGroup {
 
 struct KernelSummary {
   std::string name;
-  KernelClass kind;
+  KernelClass kind = {};
   std::uint64_t count = 0, replayed = 0, unlinked = 0;
+  std::uint64_t in_ops = 0;        // launched inside any operator
   std::uint64_t by_other_ops = 0;  // launched inside an operator that is no product, attention or convolution
+  double us = 0;
+};
+
+// Products and attention kernels by where they were launched.
+struct KernelByOperator {
+  std::string role, label, op;  // op empty: not launched inside one
+  int device = 0;
+  std::uint64_t count = 0;
   double us = 0;
 };
 
@@ -95,6 +104,8 @@ struct TraceAnswer {
   std::uint64_t written_out_attention = 0;  // bmm, softmax, bmm in a row
   Tallies by_role, memcpy_by_name, copies_by_origin, replayed;
   std::map<std::string, std::uint64_t> sync_calls, graph_launches, other_events, nvtx_ranges;
+  std::vector<KernelByOperator> kernels_by_operator;
+  std::map<std::string, std::uint64_t> sync_kinds;  // nsys only
   std::uint64_t item_calls = 0, cuda_sync_events = 0;
   std::map<std::string, std::uint64_t> sync_by_op;
   std::vector<KernelSummary> kernels;

@@ -1,3 +1,5 @@
+#include <tuple>
+
 #include "evidence/answer/work.hpp"
 #include "evidence/link/families.hpp"
 #include "fmt/format.h"
@@ -21,6 +23,7 @@ std::string_view origin_of(unsigned char inside) {
 void count_gpu(Work& work) {
   TraceAnswer& answer = work.answer;
   std::unordered_map<std::uint32_t, std::size_t> index;
+  std::map<std::tuple<std::string, std::string, std::string, int>, Tally> by_operator;
   for (std::uint32_t i = 0; i < work.trace.gpu.size(); ++i) {
     const GpuRecord& gpu = work.trace.gpu[i];
     const double us = work.us(i);
@@ -35,9 +38,15 @@ void count_gpu(Work& work) {
       replay_key = role;
       if (exact == Role::gemm || exact == Role::gemm_aux || exact == Role::attention || exact == Role::layout || exact == Role::cast)
         replay_key += ": " + kind.label;
+      const std::uint32_t inner = work.links.op_of_gpu[i];
+      if (exact == Role::gemm || exact == Role::attention) {
+        Tally& tally = by_operator[{role, kind.label, inner == no_index ? std::string() : std::string(work.name(work.trace.ops[inner].name).substr(0, 200)), gpu.device}];
+        ++tally.count;
+        tally.us += us;
+      }
       const auto [at, fresh] = index.emplace(gpu.name, answer.kernels.size());
       if (fresh) {
-        answer.kernels.push_back({std::string(work.name(gpu.name)), kind, 0, 0, 0, 0, 0});
+        answer.kernels.push_back({std::string(work.name(gpu.name)), kind});
         if (!kind.known()) ++answer.kernels_unclassified;
       }
       KernelSummary& summary = answer.kernels[at->second];
@@ -45,8 +54,8 @@ void count_gpu(Work& work) {
       summary.us += us;
       if (work.links.is_replay[i]) ++summary.replayed;
       if (gpu.call == no_index) ++summary.unlinked;
-      const std::uint32_t op = work.links.op_of_gpu[i];
-      if (op != no_index && !work.links.is_replay[i] && (work.inside[op] & (in_product | in_attention | in_convolution)) == 0) ++summary.by_other_ops;
+      if (inner != no_index) ++summary.in_ops;
+      if (inner != no_index && !work.links.is_replay[i] && (work.inside[inner] & (in_product | in_attention | in_convolution)) == 0) ++summary.by_other_ops;
     } else if (gpu.kind == GpuKind::copy) {
       ++answer.copies_seen;
       role = replay_key = "memcpy";
@@ -60,6 +69,8 @@ void count_gpu(Work& work) {
     if (work.links.op_of_gpu[i] != no_index && (role == "memcpy" || role == "cast" || role == "layout" || role == "copy?" || role == "copy"))
       add(answer.copies_by_origin, fmt::format("{} {}", role, origin_of(work.inside[work.links.op_of_gpu[i]])), us);
   }
+  for (const auto& [key, tally] : by_operator)
+    answer.kernels_by_operator.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), std::get<3>(key), tally.count, tally.us});
 }
 
 void count_calls(Work& work) {
@@ -80,8 +91,10 @@ void count_calls(Work& work) {
 
 void count_ops(Work& work) {
   std::uint64_t items = 0, scalars = 0;
+  const bool nsys = work.trace.format == TraceFormat::nsys_sqlite;
   for (std::uint32_t i = 0; i < work.trace.ops.size(); ++i) {
     const std::string_view name = work.name(work.trace.ops[i].name);
+    if (nsys && (name == "aten::linear" || name == "aten::matmul" || is_gemm_op(name) || is_attention_op(name))) ++work.answer.nvtx_ranges[std::string(name)];
     if (name == "aten::item") ++items;
     if (name == "aten::_local_scalar_dense") ++scalars;
   }
@@ -94,6 +107,8 @@ void count_events(Work& work) {
   count_gpu(work);
   count_calls(work);
   count_ops(work);
+  static constexpr std::string_view sync_names[] = {"other", "Event sync", "Stream wait sync", "Stream sync", "Context sync"};
+  for (const auto& [kind, count] : work.trace.sync_kinds) work.answer.sync_kinds[fmt::format("{} ({})", kind, sync_names[kind < 5 ? kind : 0])] = count;
   work.answer.cuda_sync_events = work.trace.cuda_sync_events;
 }
 

@@ -23,6 +23,7 @@ Json kernel_json(const KernelSummary& each) {
   if (kind.build_sm > 0) out["build_family_sm"] = kind.build_sm;
   if (!kind.layout.empty()) out["layout"] = kind.layout;
   if (each.replayed > 0) out["replayed_from_graph"] = each.replayed;
+  if (each.in_ops > 0) out["inside_operators"] = each.in_ops;
   if (each.unlinked > 0) out["launched_before_window"] = each.unlinked;
   return out;
 }
@@ -101,6 +102,11 @@ nlohmann::json to_json(const TraceAnswer& a, bool verbose) {
   if (!a.log_lines.empty()) out["log_lines"] = a.log_lines;
   if (!a.versions.empty()) out["versions"] = a.versions;
   if (!a.remarks.empty()) out["remarks"] = a.remarks;
+  out["kernels_by_operator"] = Json::array();
+  for (const auto& each : a.kernels_by_operator)
+    out["kernels_by_operator"].push_back({{"role", each.role}, {"class", each.label}, {"op", each.op.empty() ? Json(nullptr) : Json(each.op)}, {"device", each.device},
+                                          {"count", each.count}, {"gpu_us", each.us}});
+  if (!a.sync_kinds.empty()) out["syncs"]["by_kind"] = a.sync_kinds;
   out["operators"] = Json::array();
   for (const auto& group : a.attention) out["operators"].push_back(group_json(group, "attention"));
   for (const auto& group : a.written_out) out["operators"].push_back(group_json(group, "attention-written-out"));

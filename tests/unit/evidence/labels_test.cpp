@@ -135,6 +135,83 @@ void check_kineto(const Json& facts, const Json& got) {
   check_attention(facts, got);
 }
 
+void check_nsys(const Json& facts, const Json& got) {
+  for (const auto& [key, value] : facts.at("export_version").items()) CHECK(got.at("header").at(key) == value);
+  CHECK(got.at("events").at("kernel") == facts.at("kernels"));
+  std::map<std::string, std::pair<std::uint64_t, double>> roles;
+  for (const auto& [role, tally] : got.at("by_role").items()) {
+    if (role == "memcpy" || role == "memset") continue;
+    roles[folded(role)].first += tally.at("count").get<std::uint64_t>();
+    roles[folded(role)].second += tally.at("gpu_us").get<double>();
+  }
+  CHECK(roles.size() == facts.at("gpu_kernels_by_role").size());
+  for (const auto& [role, want] : facts.at("gpu_kernels_by_role").items()) {
+    INFO("role " << role);
+    CHECK(roles[role].first == want.at("count").get<std::uint64_t>());
+    CHECK(near(want.at("gpu_us"), roles[role].second));
+  }
+  std::uint64_t linked = 0, inside = 0;
+  for (const Json& kernel : got.at("kernels")) linked += kernel.at("count").get<std::uint64_t>() - kernel.value("launched_before_window", std::uint64_t{0});
+  CHECK(linked == facts.at("kernels_with_runtime_row").get<std::uint64_t>());
+  for (const Json& kernel : got.at("kernels")) inside += kernel.value("inside_operators", std::uint64_t{0});
+  CHECK(inside == facts.at("kernels_inside_an_nvtx_range").get<std::uint64_t>());
+  CHECK(got.at("kernels_by_operator").size() == facts.at("gemm_and_sdpa_kernels").size());
+  for (const Json& want : facts.at("gemm_and_sdpa_kernels")) {
+    INFO(want.dump());
+    int found = 0;
+    for (const Json& each : got.at("kernels_by_operator"))
+      if (each.at("role") == want.at("role") && each.at("class") == want.at("kernel_class") && each.at("op") == want.at("nvtx_op") && each.at("device") == want.at("device"))
+        found += each.at("count") == want.at("count") && near(want.at("gpu_us"), each.at("gpu_us")) ? 1 : 0;
+    CHECK(found == 1);
+  }
+  for (const auto& [kind, want] : facts.at("memcpy_by_copyKind").items()) {
+    INFO("copy " << kind);
+    REQUIRE(got.at("memcpy").contains(kind));
+    CHECK(got.at("memcpy").at(kind).at("count") == want.at("count"));
+    CHECK(near(want.at("gpu_us"), got.at("memcpy").at(kind).at("gpu_us")));
+  }
+  for (const auto& [kind, want] : facts.at("sync_by_syncType").items()) CHECK(got.at("syncs").at("by_kind").at(kind) == want.at("count"));
+  CHECK(got.value("nvtx_ranges", Json::object()) == facts.at("nvtx_gemm_ranges"));
+}
+
+void check_cublas(const Json& facts, const Json& got) {
+  CHECK(got.at("versions").at(0) == facts.at("library"));
+  for (const auto& [name, count] : facts.at("calls_by_function").items()) CHECK(got.at("log_lines").at("call " + name) == count);
+  const Json calls = operators(got, "library-call");
+  CHECK(calls.size() == facts.at("gemm_calls").size());
+  for (const Json& want : facts.at("gemm_calls")) {
+    INFO(want.dump());
+    int found = 0;
+    for (const Json& call : calls) {
+      bool same = call.at("function") == want.at("function") && call.at("count") == want.at("count");
+      for (const auto& [key, value] : want.items())
+        if (key != "function" && key != "count") same = same && call.at("fields").value(key, "") == value.get<std::string>();
+      found += same ? 1 : 0;
+    }
+    CHECK(found == 1);
+  }
+}
+
+void check_onednn(const Json& facts, const Json& got) {
+  CHECK(got.at("log_lines").at("onednn lines") == facts.at("lines"));
+  CHECK(got.at("versions") == facts.at("versions"));
+  for (const auto& [kind, count] : facts.at("by_marker_component_operation").items()) CHECK(got.at("log_lines").at(kind) == count);
+  CHECK(got.at("log_lines").at("dispatch or check lines") == facts.at("dispatch_or_check_count"));
+  const Json remarks = got.value("remarks", Json::array());
+  for (std::size_t i = 0; i < facts.at("dispatch_or_check_lines").size(); ++i) CHECK(remarks.at(i) == facts.at("dispatch_or_check_lines").at(i));
+  const Json calls = operators(got, "library-call");
+  CHECK(calls.size() == facts.at("exec").size());
+  for (const Json& want : facts.at("exec")) {
+    INFO(want.dump());
+    int found = 0;
+    for (const Json& call : calls)
+      if (call.at("function") == want.at("primitive") && call.at("implementation") == want.at("impl") && call.at("memory") == want.at("memory") &&
+          call.value("attributes", "") == want.at("attributes").get<std::string>() && call.at("problem") == want.at("problem"))
+        found += call.at("count") == want.at("count") && std::abs(call.at("ms").get<double>() - want.at("total_ms").get<double>()) < 1e-3 ? 1 : 0;
+    CHECK(found == 1);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("answers on real files meet their labels", "[evidence][labels]") {
@@ -149,7 +226,6 @@ TEST_CASE("answers on real files meet their labels", "[evidence][labels]") {
   for (const auto& [name, label] : labels.at("files").items()) {
     INFO(name);
     const std::string kind = label.at("kind");
-    if (kind != "kineto") continue;
     ++files;
     const auto answer = answer_file(folder + "/" + samples::subfolder(kind) + "/" + name);
     REQUIRE(answer.ok());
@@ -160,8 +236,12 @@ TEST_CASE("answers on real files meet their labels", "[evidence][labels]") {
     CHECK(got.at("verdict").at("attribution") == label.at("verdict").at("attribution"));
     const Json& facts = label.at("facts");
     if (kind == "kineto") check_kineto(facts, got);
+    else if (kind == "nsys-sqlite") check_nsys(facts, got);
+    else if (kind == "cublas-log") check_cublas(facts, got);
+    else if (kind == "onednn-verbose") check_onednn(facts, got);
+    else FAIL("a kind without checks: " << kind);
   }
-  CHECK(files >= 19);
+  CHECK(files >= 26);
 }
 
 TEST_CASE("at least 97 per cent of the kernel names in real files are classified", "[evidence][labels]") {
@@ -171,7 +251,7 @@ TEST_CASE("at least 97 per cent of the kernel names in real files are classified
     return;
   }
   std::set<std::string> names, unknown;
-  for (const char* sub : {"kineto"})
+  for (const char* sub : {"kineto", "nsys"})
     for (const auto& entry : std::filesystem::directory_iterator(folder + "/" + sub)) {
       const auto answer = answer_file(entry.path().string());
       REQUIRE(answer.ok());
