@@ -66,16 +66,45 @@ std::vector<std::string> attention_errors(const AttentionProblem& p) {
   return errors;
 }
 
+namespace {
+
+// Sum over the rows of one batch of the number of keys that take part by position. That number is linear in the row
+// between a few places where a limit sets in, so a huge length costs no more than a short one.
+double keys_of_batch(const AttentionProblem& p, std::int64_t b) {
+  const std::int64_t rows = detail::length_of(p.q_lengths, b, p.q.shape[2]), keys = detail::length_of(p.kv_lengths, b, p.k.shape[2]);
+  const std::int64_t shift = p.align == Align::bottom_right ? keys - rows : 0;
+  std::set<std::int64_t> cuts{0, rows};
+  const auto cut = [&](std::int64_t place) {
+    for (std::int64_t row = place - shift - 1; row <= place - shift + 2; ++row)
+      if (row > 0 && row < rows) cuts.insert(row);
+  };
+  for (const std::int64_t reach : {p.causal ? std::int64_t{0} : std::int64_t{-1}, p.window_right, p.window_left}) {
+    if (reach < 0 || reach > rows + keys) continue;
+    for (const std::int64_t end : {std::int64_t{0}, keys}) {
+      cut(end - reach - 1);
+      cut(end + reach);
+    }
+  }
+  double sum = 0;
+  const auto count = [&](std::int64_t i) {
+    const auto range = detail::key_range(p, b, i);
+    return static_cast<double>(std::max<std::int64_t>(range.high - range.low, 0));
+  };
+  for (auto it = cuts.begin(); it != cuts.end() && std::next(it) != cuts.end(); ++it) {
+    const std::int64_t first = *it, last = *std::next(it) - 1;
+    sum += (count(first) + count(last)) * static_cast<double>(last - first + 1) / 2;
+  }
+  return sum;
+}
+
+}  // namespace
+
 double attention_work(const AttentionProblem& p) {
   if (!attention_errors(p).empty()) return 0;
   const detail::Geometry g(p);
-  double keys = 0;
   const bool ragged = !p.q_lengths.empty() || !p.kv_lengths.empty();
-  for (std::int64_t b = 0; b < (ragged ? g.batch : std::min<std::int64_t>(g.batch, 1)); ++b)
-    for (std::int64_t i = 0; i < g.queries; ++i) {
-      const auto range = detail::key_range(p, b, i);
-      keys += static_cast<double>(std::max<std::int64_t>(range.high - range.low, 0));
-    }
+  double keys = 0;
+  for (std::int64_t b = 0; b < (ragged ? g.batch : std::min<std::int64_t>(g.batch, 1)); ++b) keys += keys_of_batch(p, b);
   if (!ragged) keys *= static_cast<double>(g.batch);
   return keys * static_cast<double>(g.heads) * static_cast<double>(g.d + g.dv);
 }
