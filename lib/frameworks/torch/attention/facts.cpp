@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 
 namespace dd::frameworks::torch_attention {
 namespace {
@@ -27,7 +28,10 @@ void set_build_flag(const spec::Context& context, const char* name, Id id, FactS
 }
 
 void set_build(const spec::Context& context, FactSet& facts) {
+  const auto windows = context.build.find("windows");
   set_build_flag(context, "flash", Id::built_flash, facts, true);
+  if (windows != context.build.end() && windows->second && !context.build.count("flash"))
+    facts.set(Id::built_flash, false, Provenance::assumed, "Windows wheels contain no flash kernels");
   set_build_flag(context, "efficient", Id::built_efficient, facts, true);
   const auto it = context.build.find("cudnn");
   if (it != context.build.end()) {
@@ -121,6 +125,7 @@ void set_alignment(FactSet& facts) {
   const bool half = *dtype == "f16" || *dtype == "bf16";
   const std::int64_t elements = half && *cc >= 70 ? 8 : *cc >= 80 ? 4 : 1;
   const auto type = core::from_text<DType>(*dtype);
+  if (type) facts.set(Id::mask_align_elements, std::int64_t{128} / core::info(*type).bits, Provenance::derived, "dtype");
   facts.set(Id::efficient_align_elements, elements, Provenance::derived, "type and GPU");
   facts.set(Id::efficient_align_bytes, elements * (type ? core::info(*type).bits / 8 : 1), Provenance::derived, "type and GPU");
 }
@@ -137,11 +142,36 @@ bool broadcasts(const Attention& a) {
   return true;
 }
 
+void set_mask_layout(const spec::MaskSpec& mask, std::int64_t q_len, FactSet& facts) {
+  const spec::Dims dense = spec::contiguous_strides(mask.shape);
+  const spec::Dims strides = mask.strides ? *mask.strides : dense;
+  const std::size_t rank = strides.size();
+  const bool rows = rank >= 2 && mask.shape.size() == rank && mask.shape[rank - 2] > 1;
+  const std::int64_t row_stride = rows ? strides[rank - 2] : 0;
+  facts.set(Id::mask_row_stride, row_stride, Provenance::derived, "mask.strides");
+  facts.set(Id::mask_contiguous, strides == dense, Provenance::derived, "mask.strides");
+  facts.set(Id::mask_offset_bytes, mask.offset * core::info(mask.dtype).bits / 8, Provenance::derived, "mask.offset");
+  std::int64_t extent = 0;
+  if (__builtin_mul_overflow(q_len, row_stride, &extent)) extent = INT64_MAX;
+  facts.set(Id::mask_extent, extent, Provenance::derived, "q_len and mask.strides");
+}
+
 void set_mask(const Attention& a, FactSet& facts) {
   if (!a.mask) {
-    facts.set(Id::mask_broadcasts, NotApplicable{}, Provenance::derived);
-    facts.set(Id::mask_last_dim, NotApplicable{}, Provenance::derived);
+    for (Id id : {Id::mask_broadcasts, Id::mask_last_dim, Id::mask_empty_rows, Id::mask_offset_bytes, Id::mask_row_stride,
+                  Id::mask_contiguous, Id::mask_extent})
+      facts.set(id, NotApplicable{}, Provenance::derived);
     return;
+  }
+  set_mask_layout(*a.mask, spec::attention_dims(a.q.shape).length, facts);
+  // The contents that the tool makes by itself leave every row a key; a file has to be looked at. A padding as long as
+  // the keys closes all of them.
+  const std::string& content = a.mask->content;
+  if (content == "causal" || content == "zeros" || content == "random" || content.rfind("window:", 0) == 0) {
+    facts.set(Id::mask_empty_rows, false, Provenance::derived, "mask.content");
+  } else if (content.rfind("padding:", 0) == 0) {
+    const bool all_closed = std::strtoll(content.c_str() + 8, nullptr, 10) >= spec::attention_dims(a.k.shape).length;
+    facts.set(Id::mask_empty_rows, all_closed, Provenance::derived, "mask.content");
   }
   facts.set(Id::mask_broadcasts, broadcasts(a), Provenance::derived, "mask.shape");
   if (a.mask->shape.empty()) {
@@ -149,6 +179,16 @@ void set_mask(const Attention& a, FactSet& facts) {
   } else {
     facts.set(Id::mask_last_dim, a.mask->shape.back(), Provenance::spec, "mask.shape");
   }
+}
+
+void set_sizes(const Attention& a, FactSet& facts) {
+  const spec::AttentionDims q = spec::attention_dims(a.q.shape);
+  std::int64_t elements = q.batch;
+  bool fits = true;
+  for (std::int64_t factor : {q.heads, (q.length + 127) / 128 * 128, std::max<std::int64_t>(q.size, 32)})
+    fits = fits && !__builtin_mul_overflow(elements, factor, &elements);
+  facts.set(Id::flash_backward_elements, fits ? elements : INT64_MAX, Provenance::derived, "q.shape");
+  facts.set(Id::kv_len_mod_128, spec::attention_dims(a.k.shape).length % 128, Provenance::derived, "k.shape");
 }
 
 // Which AMD GPUs the bundled kernels cover, and which of them only on request.
@@ -185,6 +225,10 @@ void add_facts(const spec::OpSpec& spec, FactSet& facts) {
   offset(a.k, Id::k_offset_bytes, "k.offset");
   offset(a.v, Id::v_offset_bytes, "v.offset");
   set_mask(a, facts);
+  set_sizes(a, facts);
+  set_extra(a, "double_backward", Id::double_backward, false, facts);
+  set_extra(a, "saved_tensor_hooks", Id::saved_tensor_hooks, false, facts);
+  facts.set(Id::user_order_given, spec.policy.order.has_value(), Provenance::spec, "policy.order");
   const double sixteenths = a.dropout_p * 16;
   facts.set(Id::dropout_is_sixteenth, sixteenths == std::floor(sixteenths), Provenance::derived, "dropout_p");
   set_rocm(spec, facts);

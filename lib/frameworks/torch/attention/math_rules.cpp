@@ -75,6 +75,15 @@ std::span<const Rule> math_rules() {
        .blocked_example = "sdpa --q 1x8x256x64 --dtype f16 --framework torch --torch-version 2.6.0 --target sm_80",
        .passing_example = "sdpa --q 1x8x256x64 --dtype f32 --framework torch --torch-version 2.6.0 --target sm_80",
        .order = 900},
+      {.id = "TMA101", .name = "math-16-bit-scores-overflow", .title = "f16 scores stay in f16 on this path",
+       .level = Level::changes, .blame = Blame::library_version, .scope = "torch-math",
+       .applies = in("2.0", "2.4"),
+       .requires_that = differs(Id::dtype, "f16"),
+       .effect = "scores above 65504 overflow to infinity and give NaN, where a fused kernel keeps them in f32",
+       .fix = {"use bf16, f32 or a fused backend; 2.5 and newer compute in f32 here", Keeps::precision, {Change::cast_dtype, Change::change_version}},
+       .source = {"PyTorch attention.cpp, math path", "2.0 to 2.4", checked},
+       .blocked_example = "sdpa --q 1x8x256x64 --dtype f16 --torch-version 2.2.0 --framework torch --target sm_80",
+       .passing_example = "sdpa --q 1x8x256x64 --dtype f16 --framework torch --torch-version 2.6.0 --target sm_80"},
   };
   return table;
 }
