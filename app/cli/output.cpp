@@ -84,8 +84,8 @@ report::Report new_report(const std::vector<std::string>& argv, const RunOptions
   return r;
 }
 
-int write_report(const report::Report& report, const RunOptions& run) {
-  print(rendered(report, run.format, run));
+int write_report(const report::Report& report, const RunOptions& run, bool cases_shown) {
+  print(cases_shown ? report::render_summary(report, text_options(run)) : rendered(report, run.format, run));
   int code = report.exit_code;
   const auto also = [&](const std::optional<std::string>& path, Format format) {
     if (!path || write_anywhere(*path, rendered(report, format, run))) return;

@@ -16,7 +16,8 @@ void print(const std::string& text);          // standard output; a closed pipe 
 void complain(const std::string& text);       // "dispatchdoctor: text" on standard error
 void complain(const core::Problems& problems);
 // Writes the report everywhere it was asked for. Returns the exit code: the report's own, or 2 when a file could not be written.
-int write_report(const report::Report& report, const RunOptions& run);
+// `cases_shown`: the cases were printed as they ended; only the summary is left for text.
+int write_report(const report::Report& report, const RunOptions& run, bool cases_shown = false);
 // A skeleton with tool, argv and the (redacted) environment record.
 report::Report new_report(const std::vector<std::string>& argv, const RunOptions& run);
 

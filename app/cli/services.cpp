@@ -1,0 +1,52 @@
+#include "cli/services.hpp"
+
+#include "backends/backend.hpp"
+#include "facts/derive.hpp"
+#include "facts/machine.hpp"
+#include "spec/canonical.hpp"
+
+namespace dd::cli {
+namespace {
+
+// The spec's own facts, then those of this machine. Where a call runs is part of the answer, so it is a fact as well.
+void add_facts(const spec::OpSpec& spec, facts::FactSet& facts) {
+  facts = facts::derive_facts(spec);
+  facts::add_machine_facts(facts);
+  facts.set(facts::Id::target, std::string("host"), facts::Provenance::measured);
+  facts.set(facts::Id::device_type, std::string("cpu"), facts::Provenance::measured);
+}
+
+}  // namespace
+
+session::Services services(const RunOptions&) {
+  session::Services out;
+  out.backends = backends::all_backends();
+  out.workers = {session::native_worker()};
+  out.add_facts = add_facts;
+  out.canonical = spec::canonical;
+  out.repro = spec::repro_line;
+  return out;
+}
+
+core::Result<session::Settings> settings(const RunOptions& run) {
+  session::Settings out;
+  core::Problems problems;
+  out.timeout = run.timeout_s;
+  out.reference_budget = run.reference_budget_s;
+  if (run.bench) out.bench = session::BenchPlan{};
+  out.save_folder = run.save_tensors;
+  for (const std::string& text : run.require) {
+    auto requirement = session::parse_requirement(text);
+    if (requirement) {
+      out.requirements.push_back(*requirement);
+    } else {
+      problems.insert(problems.end(), requirement.problems().begin(), requirement.problems().end());
+    }
+  }
+  out.unknown_passes = run.unknown_passes;
+  out.with_met = run.verbosity > 0;
+  if (!problems.empty()) return problems;
+  return out;
+}
+
+}  // namespace dd::cli

@@ -1,0 +1,12 @@
+// What this program hands to a session: its backends, workers and sources of facts, and the settings from the options.
+#pragma once
+#include "cli/options.hpp"
+#include "core/result.hpp"
+#include "session/settings.hpp"
+
+namespace dd::cli {
+
+session::Services services(const RunOptions& run);
+core::Result<session::Settings> settings(const RunOptions& run);
+
+}  // namespace dd::cli
