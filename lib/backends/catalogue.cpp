@@ -3,6 +3,7 @@
 #include <array>
 
 #include "backends/backend.hpp"
+#include "backends/cuda_runtime/environment.hpp"
 #include "backends/libraries/onednn.hpp"
 #include "backends/libraries/openblas.hpp"
 #include "backends/tables.hpp"
@@ -60,6 +61,7 @@ const rules::Registry& catalogue() {
   static const rules::Registry registry = [] {
     rules::Registry all;
     all.add(dispatch::policy_rules());
+    all.add(cuda::environment_rules());
     for (const Backend& backend : all_backends()) all.add(backend.rules());
     for (const frameworks::Framework* framework : frameworks::all_frameworks())
       for (const auto table : framework->tables()) all.add(table);
