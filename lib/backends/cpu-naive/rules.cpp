@@ -39,11 +39,12 @@ std::span<const Rule> gemm_rules() {
        .fix = {"unpack the weights to row-major codes", Keeps::function, {Change::change_setting}}, .source = code,
        .blocked_example = "gemm --m 1 --n 64 --k 64 --quant w4a16:group=32:packing=marlin",
        .passing_example = "gemm --m 1 --n 64 --k 64 --quant w4a16:group=32"},
-      {.id = "CPU007", .name = "naive-integer-arithmetic-on-floats", .title = "integer arithmetic is asked for on float operands",
-       .level = Level::blocks, .blame = Blame::spec, .scope = "cpu-naive", .applies = equals(Id::compute, "s32"),
-       .requires_that = one_of(Id::dtype, {"s8", "u8", "s4", "u4", "s32"}), .effect = "passed over; the sums would be rounded to integers",
-       .fix = {"use --compute f32, or pass integer operands", Keeps::function, {Change::change_setting}}, .source = code,
-       .blocked_example = "gemm --m 8 --n 8 --k 8 --dtype f32 --compute s32", .passing_example = "gemm --m 8 --n 8 --k 8 --dtype s8"},
+      {.id = "CPU008", .name = "naive-quantized-arithmetic-f64", .title = "f64 arithmetic is asked for on quantized weights",
+       .level = Level::blocks, .blame = Blame::spec, .scope = "cpu-naive", .applies = is_true(Id::quantized),
+       .requires_that = differs(Id::compute, "f64"), .effect = "passed over; codes and scales are multiplied in f32",
+       .fix = {"use --compute f32", Keeps::precision, {Change::change_setting}}, .source = code,
+       .blocked_example = "gemm --m 1 --n 64 --k 64 --quant w8a32 --dtype f32:s8:f32 --compute f64",
+       .passing_example = "gemm --m 1 --n 64 --k 64 --quant w8a32 --dtype f32:s8:f32 --compute f32"},
   };
   return table;
 }
