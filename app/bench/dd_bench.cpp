@@ -1,27 +1,20 @@
-// Measures this machine's peak of fused multiply-adds and prints what share of it the references and CPU kernels reach, and how the
-// kernels compare with each other. All figures are ratios of times taken in one run (best of several; one
+// Measures this machine's peak of fused multiply-adds and prints what share of it the references and CPU kernels reach,
+// and how the kernels compare with each other. All figures are ratios of times taken in one run (best of several; one
 // thread by its processor time, several threads by the clock, so run it on a quiet machine). Nothing is asserted.
 //   dd_bench [--json] [--threads N] [--quick]
-#include <dlfcn.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <string>
 #include <vector>
 
+#include "measure.hpp"
 #include "ops/attention/attention.hpp"
 #include "ops/gemm/gemm.hpp"
 #include "ops/tensor/fill.hpp"
 
 using namespace dd::ops;
+using namespace dd::bench;
 
 namespace {
 
@@ -30,62 +23,6 @@ struct Options {
   bool quick = false;
   int threads = 0;
 };
-
-struct Figure {
-  std::string name;
-  double value;
-  std::string unit;  // "ratio", "share", "GF/s", "ms", "MiB"; a value below 0 means unavailable
-  std::string note;
-};
-
-std::vector<Figure> figures;
-bool json_output = false;
-
-void report(const std::string& name, double value, const std::string& unit, const std::string& note = "") {
-  figures.push_back({name, value, unit, note});
-  if (json_output) return;
-  if (value < 0)
-    std::printf("%-46s unavailable  %s\n", name.c_str(), note.c_str());
-  else
-    std::printf("%-46s %10.3f %-6s %s\n", name.c_str(), value, unit.c_str(), note.c_str());
-  std::fflush(stdout);
-}
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-// Processor time of this thread: what one thread takes, whatever else the machine is doing.
-double thread_time() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
-
-// Best of `repeats` runs, at least one. One thread (which is then the caller's) is timed by processor time, several by the clock.
-double best_of(int repeats, const std::function<void()>& work, int threads) {
-  double best = 1e300;
-  for (int n = 0; n < std::max(repeats, 1); ++n) {
-    const double start = threads == 1 ? thread_time() : now();
-    work();
-    best = std::min(best, (threads == 1 ? thread_time() : now()) - start);
-  }
-  return best;
-}
-
-// Peak in operations a second on `threads` threads.
-double peak(int threads, bool wide) {
-  const auto& k = simd::kernels();
-  double operations = 0;
-  const auto run = [&] {
-    parallel_for(threads, {threads, nullptr}, [&](std::int64_t task, int) {
-      double sink_wide = 0;
-      float sink_narrow = 0;
-      const double done = wide ? k.peak_f64(300000, &sink_wide) : k.peak_f32(300000, &sink_narrow);
-      if (task == 0) operations = done;
-    });
-  };
-  const double seconds = best_of(5, run, threads);
-  return operations * threads / seconds;
-}
 
 struct Case {
   std::vector<float> q, k, v, out;
@@ -105,50 +42,6 @@ struct Case {
   }
 };
 
-// OpenBLAS by its CBLAS entry points, opened at run time.
-struct OpenBlas {
-  using Sgemm = void (*)(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
-  void* handle = nullptr;
-  Sgemm sgemm = nullptr;
-  OpenBlas() {
-    handle = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
-    if (handle) sgemm = reinterpret_cast<Sgemm>(dlsym(handle, "cblas_sgemm"));
-  }
-  void set_threads(int threads) const {
-    if (!handle) return;
-    if (auto* set = reinterpret_cast<void (*)(int)>(dlsym(handle, "openblas_set_num_threads"))) set(threads);
-  }
-  BlasTable table() {
-    BlasTable blas;
-    blas.context = this;
-    blas.sgemm = [](void* self, bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const float* a,
-                    std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc) {
-      const auto i = [](std::int64_t x) { return static_cast<int>(x); };
-      static_cast<OpenBlas*>(self)->sgemm(101, ta ? 112 : 111, tb ? 112 : 111, i(m), i(n), i(k), alpha, a, i(lda), b, i(ldb), beta, c, i(ldc));
-      return true;
-    };
-    return blas;
-  }
-};
-
-// Peak resident memory, in MiB above what the process had before, of `work` run in a child process; below 0 when it failed.
-double peak_memory(const std::function<bool()>& work) {
-  std::fflush(stdout);
-  const pid_t child = fork();
-  if (child < 0) return -1;
-  if (child == 0) {
-    rusage before{}, after{};
-    getrusage(RUSAGE_SELF, &before);
-    const bool ok = work();
-    getrusage(RUSAGE_SELF, &after);
-    const double mib = static_cast<double>(after.ru_maxrss - before.ru_maxrss) / 1024;
-    _exit(ok ? std::min(250, static_cast<int>(mib / 4 + 0.5)) : 255);  // in steps of 4 MiB, what an exit byte can carry
-  }
-  int status = 0;
-  if (waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) == 255) return -1;
-  return WEXITSTATUS(status) * 4.0;
-}
-
 void attention_figures(const Options& o, double peak_one, double peak_all, int all) {
   for (const std::int64_t length : {std::int64_t{1024}, std::int64_t{4096}}) {
     if (o.quick && length > 1024) continue;
@@ -159,14 +52,30 @@ void attention_figures(const Options& o, double peak_one, double peak_all, int a
       const std::string where = shape + " threads=" + std::to_string(threads);
       const int repeats = length > 1024 ? 2 : 5;
       c.problem.causal = false;
-      const double full = best_of(repeats, [&] { attention_reference(c.problem, {}, {threads, nullptr}); }, threads);
+      const double full = best_of(
+          repeats,
+          [&] {
+            attention_reference(c.problem, {}, {threads, nullptr});
+          },
+          threads);
       c.problem.causal = true;
-      const double causal = best_of(repeats, [&] { attention_reference(c.problem, {}, {threads, nullptr}); }, threads);
+      const double causal = best_of(
+          repeats,
+          [&] {
+            attention_reference(c.problem, {}, {threads, nullptr});
+          },
+          threads);
       c.problem.causal = false;
-      report("reference share of f64 peak " + where, operations / full / (threads == 1 ? peak_one : peak_all), "share", "(" + std::to_string(full * 1e3) + " ms)");
+      report("reference share of f64 peak " + where, operations / full / (threads == 1 ? peak_one : peak_all), "share",
+             "(" + std::to_string(full * 1e3) + " ms)");
       report("reference causal / full " + where, causal / full, "ratio");
       if (threads == 1 && length == 1024) {
-        const double naive = best_of(1, [&] { attention_naive(c.problem, {}, {1, nullptr}); }, 1);
+        const double naive = best_of(
+            1,
+            [&] {
+              attention_naive(c.problem, {}, {1, nullptr});
+            },
+            1);
         report("naive / reference " + where, naive / full, "ratio");
       }
     }
@@ -182,36 +91,49 @@ void gemm_figures(double peak_one, double peak_all, int all) {
   fill(g.x, {FillKind::normal, 1, 0, 1.0, 0, 0});
   fill(g.w, {FillKind::normal, 1, 1, 1.0, 0, 0});
   for (const int threads : all == 1 ? std::vector<int>{1} : std::vector<int>{1, all}) {
-    const double t = best_of(5, [&] { gemm_reference(g, false, {threads, nullptr}); }, threads);
-    report("gemm reference share of f64 peak 1024 threads=" + std::to_string(threads), 2.0 * n * n * n / t / (threads == 1 ? peak_one : peak_all), "share");
+    const double t = best_of(
+        5,
+        [&] {
+          gemm_reference(g, false, {threads, nullptr});
+        },
+        threads);
+    report("gemm reference share of f64 peak 1024 threads=" + std::to_string(threads),
+           2.0 * n * n * n / t / (threads == 1 ? peak_one : peak_all), "share");
   }
 }
 
 void flash_figures(int all, double peak_all_f32) {
   Case c(2048);
-  OpenBlas blas;
   const auto flash = [&] { return attention_flash_cpu(c.problem, c.out_view, {all, nullptr}).ok(); };
   // Memory before BLAS starts its threads: a forked child has only the thread that forked.
   const double flash_memory = peak_memory(flash);
   report("cpu-flash peak memory 1x8x2048x64", flash_memory, "MiB", "above inputs and output");
   report("cpu-math scores 1x8x2048x64", attention_math_bytes(c.problem) / 1048576, "MiB", "allocated by design");
-  report("cpu-math peak memory 1x8x2048x64", peak_memory([&] { return attention_math_cpu(c.problem, c.out_view, own_blas(), {all, nullptr}).ok(); }), "MiB", "with the built-in product");
-  const double flash_time = best_of(5, [&] { flash(); }, all);
+  report("cpu-math peak memory 1x8x2048x64", peak_memory([&] {
+           return attention_math_cpu(c.problem, c.out_view, own_blas(), {all, nullptr}).ok();
+         }),
+         "MiB", "with the built-in product");
+  const double flash_time = best_of(
+      5, [&] { flash(); }, all);
   report("cpu-flash share of f32 peak 1x8x2048x64", 4.0 * 8 * 2048.0 * 2048 * 64 / flash_time / peak_all_f32, "share");
-  if (!blas.sgemm) {
+  OpenBlas blas(all);
+  if (!blas.available()) {
     report("cpu-math / cpu-flash 1x8x2048x64", -1, "ratio", "libopenblas.so.0 cannot be opened");
     return;
   }
-  blas.set_threads(all);
   const auto table = blas.table();
-  const double math_time = best_of(3, [&] { attention_math_cpu(c.problem, c.out_view, table, {all, nullptr}); }, all);
+  const double math_time = best_of(
+      3,
+      [&] {
+        attention_math_cpu(c.problem, c.out_view, table, {all, nullptr});
+      },
+      all);
   report("cpu-math / cpu-flash 1x8x2048x64", math_time / flash_time, "ratio", "time; above 1 means flash is faster");
 }
 
 void packed_figures(int all) {
   constexpr std::int64_t n = 4096, k = 4096, group = 128;
-  OpenBlas blas;
-  blas.set_threads(all);
+  OpenBlas blas(all);
   std::vector<unsigned char> codes(n * k), zeros(k / group * n);
   std::vector<float> x(k), out(n);
   std::vector<std::uint16_t> scales(k / group * n);
@@ -233,31 +155,27 @@ void packed_figures(int all) {
       fill(g.w_quant->scale, {FillKind::uniform, 1, 2, 1.0, 0, 0});
       if (g.w_quant->zero) fill(*g.w_quant->zero, {FillKind::uniform, 1, 3, 1.0, 0, 0});
       const auto view = contiguous(out.data(), DType::f32, {1, 1, n});
-      const double packed = best_of(5, [&] { packed_gemm_cpu(g, view, {all, nullptr}); }, all);
-      const std::string name = "cpu-dequant / cpu-packed m=1 " + std::string(dd::core::to_text(dtype)) + (by_depth ? " [N,K]" : " [K,N]") +
-                               (g.w_quant->zero ? " zero points" : "");
-      if (!blas.sgemm) {
+      const double packed = best_of(
+          5,
+          [&] {
+            packed_gemm_cpu(g, view, {all, nullptr});
+          },
+          all);
+      const std::string name = "cpu-dequant / cpu-packed m=1 " + std::string(dd::core::to_text(dtype)) +
+                               (by_depth ? " [N,K]" : " [K,N]") + (g.w_quant->zero ? " zero points" : "");
+      if (!blas.available()) {
         report(name, -1, "ratio", "libopenblas.so.0 cannot be opened");
         continue;
       }
       const auto table = blas.table();
-      const double dense = best_of(2, [&] { dequant_gemm_cpu(g, view, table, {all, nullptr}); }, all);
+      const double dense = best_of(
+          2,
+          [&] {
+            dequant_gemm_cpu(g, view, table, {all, nullptr});
+          },
+          all);
       report(name, dense / packed, "ratio", "time; above 1 means packed is faster");
     }
-}
-
-void print_json(int all) {
-  std::printf("{\"isa\": \"%s\", \"threads\": %d, \"figures\": [", std::string(simd::kernels().name).c_str(), all);
-  for (std::size_t i = 0; i < figures.size(); ++i) {
-    const Figure& f = figures[i];
-    std::printf("%s\n  {\"name\": \"%s\", \"unit\": \"%s\", ", i ? "," : "", f.name.c_str(), f.unit.c_str());
-    if (f.value < 0)
-      std::printf("\"value\": null, ");
-    else
-      std::printf("\"value\": %.6g, ", f.value);
-    std::printf("\"note\": \"%s\"}", f.note.c_str());
-  }
-  std::printf("\n]}\n");
 }
 
 }  // namespace
@@ -265,15 +183,18 @@ void print_json(int all) {
 int main(int argc, char** argv) {
   Options o;
   for (int i = 1; i < argc; ++i) {
-    if (!std::strcmp(argv[i], "--json")) o.json = true;
-    else if (!std::strcmp(argv[i], "--quick")) o.quick = true;
-    else if (!std::strcmp(argv[i], "--threads") && i + 1 < argc && std::atoi(argv[i + 1]) > 0) o.threads = std::atoi(argv[++i]);
+    if (!std::strcmp(argv[i], "--json"))
+      o.json = true;
+    else if (!std::strcmp(argv[i], "--quick"))
+      o.quick = true;
+    else if (!std::strcmp(argv[i], "--threads") && i + 1 < argc && std::atoi(argv[i + 1]) > 0)
+      o.threads = std::atoi(argv[++i]);
     else {
       std::fprintf(stderr, "usage: dd_bench [--json] [--quick] [--threads N]\n");
       return 2;
     }
   }
-  json_output = o.json;
+  if (o.json) use_json();
   const int all = thread_count(o.threads);
   if (!o.json) std::printf("instruction set %s, %d threads\n", std::string(simd::kernels().name).c_str(), all);
   const double one = peak(1, true), many = peak(all, true), one_f32 = peak(1, false), many_f32 = peak(all, false);

@@ -68,7 +68,8 @@ void softmax_all(const AttentionProblem& p, T* scores, const RunOptions& run) {
 }
 
 template <class T>
-std::string run_math(const AttentionProblem& p, const TensorView& out, const BlasTable& blas, const RunOptions& run, BackendRun& result) {
+std::string run_math(const AttentionProblem& p, const TensorView& out, const BlasTable& blas, const RunOptions& run,
+                     BackendRun& result) {
   const auto multiply = Math<T>::product(blas);
   if (!multiply) return "no matrix product for this dtype";
   const Geometry g(p);
@@ -97,16 +98,17 @@ std::string run_math(const AttentionProblem& p, const TensorView& out, const Bla
     T* o = dense.get() + n * g.queries * g.dv;
     if (g.keys == 0 || g.queries == 0 || g.dv == 0) {
       std::fill(o, o + g.queries * g.dv, p.masked_row == MaskedRow::nan ? std::numeric_limits<T>::quiet_NaN() : T{0});
-    } else if (!multiply(blas.context, false, false, g.queries, g.dv, g.keys, T{1}, scores.get() + n * g.queries * g.keys, g.keys,
-                         v.get() + kv_of(n) * g.keys * g.dv, g.dv, T{0}, o, g.dv)) {
+    } else if (!multiply(blas.context, false, false, g.queries, g.dv, g.keys, T{1},
+                         scores.get() + n * g.queries * g.keys, g.keys, v.get() + kv_of(n) * g.keys * g.dv, g.dv, T{0},
+                         o, g.dv)) {
       return "the matrix product failed";
     }
   }
   if (cancelled()) return "cancelled";
   for (std::int64_t flat = 0; flat < g.rows(); ++flat) {
     const std::int64_t i = flat % g.queries, n = flat / g.queries;
-    store_row(out.data, out.dtype, detail::head_offset(out, n / g.heads, n % g.heads) + i * out.stride[2], out.stride[3], g.dv,
-              dense.get() + flat * g.dv);
+    store_row(out.data, out.dtype, detail::head_offset(out, n / g.heads, n % g.heads) + i * out.stride[2],
+              out.stride[3], g.dv, dense.get() + flat * g.dv);
   }
   return "";
 }
@@ -116,17 +118,20 @@ std::string run_math(const AttentionProblem& p, const TensorView& out, const Bla
 double attention_math_bytes(const AttentionProblem& p) {
   const Geometry g(p);
   const auto n = [](std::int64_t x) { return static_cast<double>(x); };
-  const double elements = n(g.batch) * (n(g.heads) * n(g.queries) * (n(g.d) + n(g.dv) + n(g.keys)) + n(g.kv_heads) * n(g.keys) * (n(g.d) + n(g.dv)));
+  const double elements = n(g.batch) * (n(g.heads) * n(g.queries) * (n(g.d) + n(g.dv) + n(g.keys)) +
+                                        n(g.kv_heads) * n(g.keys) * (n(g.d) + n(g.dv)));
   return elements * (p.q.dtype == DType::f64 ? 8.0 : 4.0);
 }
 
-BackendRun attention_math_cpu(const AttentionProblem& p, const TensorView& out, const BlasTable& blas, const RunOptions& run) {
+BackendRun attention_math_cpu(const AttentionProblem& p, const TensorView& out, const BlasTable& blas,
+                              const RunOptions& run) {
   BackendRun result;
   result.error = detail::joined(attention_errors(p));
   if (result.ok()) result.error = detail::output_error(p, out);
   if (!result.ok()) return result;
   result.error = detail::guarded([&] {
-    return p.q.dtype == DType::f64 ? run_math<double>(p, out, blas, run, result) : run_math<float>(p, out, blas, run, result);
+    return p.q.dtype == DType::f64 ? run_math<double>(p, out, blas, run, result)
+                                   : run_math<float>(p, out, blas, run, result);
   });
   return result;
 }

@@ -20,7 +20,8 @@ T naive_row(const AttentionProblem& p, const RowIndex& row, T* buffer, T* scores
   const auto excluded = [&](std::int64_t j, T& added) {
     added = 0;
     if (!p.mask) return false;
-    const std::int64_t at = mask_offset(*p.mask, row.b, row.h) + row.i * mask_stride(*p.mask, 2) + j * mask_stride(*p.mask, 3);
+    const std::int64_t at =
+        mask_offset(*p.mask, row.b, row.h) + row.i * mask_stride(*p.mask, 2) + j * mask_stride(*p.mask, 3);
     added = static_cast<T>(load(p.mask->data, p.mask->dtype, at));
     if (p.mask->dtype != DType::boolean) return added == -std::numeric_limits<T>::infinity();
     const bool out_of_it = added == 0;
@@ -69,7 +70,8 @@ template float naive_row<float>(const AttentionProblem&, const RowIndex&, float*
 
 // Calls sink(flat row, out, abs_sum or null, lse) for every row, in chunks on the threads.
 template <class T, class Sink>
-std::string naive_all(const AttentionProblem& p, bool abs_sum, const RunOptions& run, std::int64_t& scratch_bytes, Sink sink) {
+std::string naive_all(const AttentionProblem& p, bool abs_sum, const RunOptions& run, std::int64_t& scratch_bytes,
+                      Sink sink) {
   const Geometry g(p);
   const std::int64_t per_thread = naive_buffer(g) + g.keys + 2 * g.dv;
   const int workers = thread_count(run.threads);
@@ -105,12 +107,13 @@ AttentionResult attention_naive(const AttentionProblem& p, const AttentionWant& 
     if (want.abs_sum) result.abs_sum.resize(result.out.size());
     result.lse.resize(rows);
     std::int64_t bytes = 0;
-    return detail::naive_all<double>(p, want.abs_sum, run, bytes,
-                                     [&](std::int64_t flat, const RowIndex&, const double* out, const double* abs, double lse) {
-                                       std::copy(out, out + g.dv, result.out.begin() + flat * g.dv);
-                                       if (want.abs_sum) std::copy(abs, abs + g.dv, result.abs_sum.begin() + flat * g.dv);
-                                       result.lse[static_cast<std::size_t>(flat)] = lse;
-                                     });
+    return detail::naive_all<double>(
+        p, want.abs_sum, run, bytes,
+        [&](std::int64_t flat, const RowIndex&, const double* out, const double* abs, double lse) {
+          std::copy(out, out + g.dv, result.out.begin() + flat * g.dv);
+          if (want.abs_sum) std::copy(abs, abs + g.dv, result.abs_sum.begin() + flat * g.dv);
+          result.lse[static_cast<std::size_t>(flat)] = lse;
+        });
   });
   return result;
 }
@@ -123,7 +126,8 @@ BackendRun attention_naive_cpu(const AttentionProblem& p, const TensorView& out,
   result.error = detail::guarded([&] {
     const detail::Geometry g(p);
     const auto sink = [&](std::int64_t, const RowIndex& row, const auto* values, const auto*, auto) {
-      store_row(out.data, out.dtype, detail::head_offset(out, row.b, row.h) + row.i * out.stride[2], out.stride[3], g.dv, values);
+      store_row(out.data, out.dtype, detail::head_offset(out, row.b, row.h) + row.i * out.stride[2], out.stride[3],
+                g.dv, values);
     };
     if (p.q.dtype == DType::f64) return detail::naive_all<double>(p, false, run, result.scratch_bytes, sink);
     return detail::naive_all<float>(p, false, run, result.scratch_bytes, sink);

@@ -17,9 +17,11 @@ void check_tensor(const TensorView& t, const char* name, Errors& errors) {
   if (t.dtype == DType::boolean) errors.push_back(std::string(name) + " is boolean");
 }
 
-void check_lengths(const std::vector<std::int64_t>& lengths, std::int64_t batch, std::int64_t full, const char* name, Errors& errors) {
+void check_lengths(const std::vector<std::int64_t>& lengths, std::int64_t batch, std::int64_t full, const char* name,
+                   Errors& errors) {
   if (lengths.empty()) return;
-  if (static_cast<std::int64_t>(lengths.size()) != batch) errors.push_back(std::string(name) + " needs one entry per batch");
+  if (static_cast<std::int64_t>(lengths.size()) != batch)
+    errors.push_back(std::string(name) + " needs one entry per batch");
   for (std::int64_t length : lengths)
     if (length < 0 || length > full) {
       errors.push_back(std::string(name) + " has an entry outside [0, length]");
@@ -37,13 +39,16 @@ void check_mask(const AttentionProblem& p, Errors& errors) {
   if (m.dtype != DType::boolean && !core::is_float(m.dtype)) errors.push_back("mask must be boolean or a float type");
   const std::int64_t full[4] = {p.q.shape[0], p.q.shape[1], p.q.shape[2], p.k.shape[2]};
   for (int axis = 0; axis < 4; ++axis)
-    if (m.shape[axis] != full[axis] && m.shape[axis] != 1) errors.push_back("mask does not broadcast to [B, Hq, Tq, Tk]");
+    if (m.shape[axis] != full[axis] && m.shape[axis] != 1)
+      errors.push_back("mask does not broadcast to [B, Hq, Tq, Tk]");
   if (!m.data && element_count(m) > 0) errors.push_back("mask has no data");
 }
 
 }  // namespace
 
-double default_scale(std::int64_t head_dim) { return head_dim > 0 ? 1.0 / std::sqrt(static_cast<double>(head_dim)) : 1.0; }
+double default_scale(std::int64_t head_dim) {
+  return head_dim > 0 ? 1.0 / std::sqrt(static_cast<double>(head_dim)) : 1.0;
+}
 
 std::vector<std::string> attention_errors(const AttentionProblem& p) {
   Errors errors;
@@ -71,7 +76,8 @@ namespace {
 // Sum over the rows of one batch of the number of keys that take part by position. That number is linear in the row
 // between a few places where a limit sets in, so a huge length costs no more than a short one.
 double keys_of_batch(const AttentionProblem& p, std::int64_t b) {
-  const std::int64_t rows = detail::length_of(p.q_lengths, b, p.q.shape[2]), keys = detail::length_of(p.kv_lengths, b, p.k.shape[2]);
+  const std::int64_t rows = detail::length_of(p.q_lengths, b, p.q.shape[2]),
+                     keys = detail::length_of(p.kv_lengths, b, p.k.shape[2]);
   const std::int64_t shift = p.align == Align::bottom_right ? keys - rows : 0;
   std::set<std::int64_t> cuts{0, rows};
   const auto cut = [&](std::int64_t place) {
@@ -104,7 +110,8 @@ double attention_work(const AttentionProblem& p) {
   const detail::Geometry g(p);
   const bool ragged = !p.q_lengths.empty() || !p.kv_lengths.empty();
   double keys = 0;
-  for (std::int64_t b = 0; b < (ragged ? g.batch : std::min<std::int64_t>(g.batch, 1)); ++b) keys += keys_of_batch(p, b);
+  for (std::int64_t b = 0; b < (ragged ? g.batch : std::min<std::int64_t>(g.batch, 1)); ++b)
+    keys += keys_of_batch(p, b);
   if (!ragged) keys *= static_cast<double>(g.batch);
   return keys * static_cast<double>(g.heads) * static_cast<double>(g.d + g.dv);
 }
@@ -126,7 +133,8 @@ std::vector<RowIndex> sample_rows(const AttentionProblem& p, std::int64_t count,
     while (picked.count(flat)) flat = (flat + 1) % total;
     picked.insert(flat);
   }
-  for (std::int64_t flat : picked) rows.push_back({flat / g.queries / g.heads, flat / g.queries % g.heads, flat % g.queries});
+  for (std::int64_t flat : picked)
+    rows.push_back({flat / g.queries / g.heads, flat / g.queries % g.heads, flat % g.queries});
   return rows;
 }
 

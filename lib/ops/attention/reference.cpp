@@ -32,14 +32,17 @@ double score_bound(const AttentionProblem& p, const RowIndex& row, const std::ve
   const Geometry g(p);
   double square = 0;
   for (std::int64_t c = 0; c < g.d; ++c) {
-    const double x = load(p.q.data, p.q.dtype, detail::head_offset(p.q, row.b, row.h) + row.i * p.q.stride[2] + c * p.q.stride[3]);
+    const double x =
+        load(p.q.data, p.q.dtype, detail::head_offset(p.q, row.b, row.h) + row.i * p.q.stride[2] + c * p.q.stride[3]);
     square += x * x;
   }
-  return std::fabs(p.scale) * std::sqrt(square) * norms[static_cast<std::size_t>(row.b * g.kv_heads + detail::kv_head(g, row.h))];
+  return std::fabs(p.scale) * std::sqrt(square) *
+         norms[static_cast<std::size_t>(row.b * g.kv_heads + detail::kv_head(g, row.h))];
 }
 
-std::string compute(const AttentionProblem& p, std::vector<detail::RowTask>& tasks, std::int64_t longest, std::int64_t rows,
-                    const std::vector<std::int64_t>* order, const AttentionWant& want, const RunOptions& run, AttentionResult& result) {
+std::string compute(const AttentionProblem& p, std::vector<detail::RowTask>& tasks, std::int64_t longest,
+                    std::int64_t rows, const std::vector<std::int64_t>* order, const AttentionWant& want,
+                    const RunOptions& run, AttentionResult& result) {
   const Geometry g(p);
   result.out.resize(static_cast<std::size_t>(product(rows, g.dv)));
   if (want.abs_sum) result.abs_sum.resize(result.out.size());
@@ -77,8 +80,8 @@ AttentionResult attention_reference(const AttentionProblem& p, const AttentionWa
   return result;
 }
 
-AttentionResult attention_reference_rows(const AttentionProblem& p, const std::vector<RowIndex>& rows, const AttentionWant& want,
-                                         const RunOptions& run) {
+AttentionResult attention_reference_rows(const AttentionProblem& p, const std::vector<RowIndex>& rows,
+                                         const AttentionWant& want, const RunOptions& run) {
   AttentionResult result;
   result.error = detail::joined(attention_errors(p));
   if (!result.ok()) return result;
@@ -92,7 +95,9 @@ AttentionResult attention_reference_rows(const AttentionProblem& p, const std::v
     // Rows of one head together, whatever the order asked for; `order` leads back.
     std::vector<std::int64_t> order(rows.size());
     std::iota(order.begin(), order.end(), 0);
-    const auto head = [&](std::int64_t n) { return rows[static_cast<std::size_t>(n)].b * g.heads + rows[static_cast<std::size_t>(n)].h; };
+    const auto head = [&](std::int64_t n) {
+      return rows[static_cast<std::size_t>(n)].b * g.heads + rows[static_cast<std::size_t>(n)].h;
+    };
     std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return head(a) < head(b); });
     std::vector<detail::RowTask> tasks;
     for (std::size_t n = 0; n < order.size(); ++n) {
@@ -110,7 +115,8 @@ BackendRun attention_flash_cpu(const AttentionProblem& p, const TensorView& out,
   BackendRun result;
   auto errors = attention_errors(p);
   const auto supported = [](DType d) { return d == DType::f32 || d == DType::f16 || d == DType::bf16; };
-  if (!supported(p.q.dtype) || !supported(p.k.dtype) || !supported(p.v.dtype)) errors.push_back("q, k and v must be f32, f16 or bf16");
+  if (!supported(p.q.dtype) || !supported(p.k.dtype) || !supported(p.v.dtype))
+    errors.push_back("q, k and v must be f32, f16 or bf16");
   if (errors.empty() && (p.q.shape[3] > flash_max_head_dim || p.v.shape[3] > flash_max_head_dim))
     errors.push_back("head size above " + std::to_string(flash_max_head_dim));
   result.error = detail::joined(errors);
@@ -120,11 +126,12 @@ BackendRun attention_flash_cpu(const AttentionProblem& p, const TensorView& out,
     const Geometry g(p);
     std::int64_t longest = 0, slow = 0;
     auto tasks = detail::all_rows(g, thread_count(run.threads), longest);
-    return detail::run_tiles<float>(
-        p, tasks, longest, false, run, result.scratch_bytes, slow,
-        [&](std::int64_t, const RowIndex& row, const float* values, const float*, float) {
-          store_row(out.data, out.dtype, detail::head_offset(out, row.b, row.h) + row.i * out.stride[2], out.stride[3], g.dv, values);
-        });
+    return detail::run_tiles<float>(p, tasks, longest, false, run, result.scratch_bytes, slow,
+                                    [&](std::int64_t, const RowIndex& row, const float* values, const float*, float) {
+                                      store_row(out.data, out.dtype,
+                                                detail::head_offset(out, row.b, row.h) + row.i * out.stride[2],
+                                                out.stride[3], g.dv, values);
+                                    });
   });
   return result;
 }

@@ -61,12 +61,16 @@ template <class T>
 struct Isa;
 template <>
 struct Isa<double> {
-  static std::int64_t work(std::int64_t r, std::int64_t d, std::int64_t dv, bool a) { return simd::kernels().attention_work_f64(r, d, dv, a); }
+  static std::int64_t work(std::int64_t r, std::int64_t d, std::int64_t dv, bool a) {
+    return simd::kernels().attention_work_f64(r, d, dv, a);
+  }
   static bool run(const simd::AttentionTask<double>& t) { return simd::kernels().attention_f64(t); }
 };
 template <>
 struct Isa<float> {
-  static std::int64_t work(std::int64_t r, std::int64_t d, std::int64_t dv, bool a) { return simd::kernels().attention_work_f32(r, d, dv, a); }
+  static std::int64_t work(std::int64_t r, std::int64_t d, std::int64_t dv, bool a) {
+    return simd::kernels().attention_work_f32(r, d, dv, a);
+  }
   static bool run(const simd::AttentionTask<float>& t) { return simd::kernels().attention_f32(t); }
 };
 
@@ -79,11 +83,12 @@ inline std::int64_t rows_per_task(const Geometry& g, int threads) {
 
 // sink(position, row, out, abs_sum or null, lse), called once per row from any thread.
 template <class T, class Sink>
-std::string run_tiles(const AttentionProblem& p, std::vector<RowTask>& tasks, std::int64_t longest, bool abs_sum, const RunOptions& run,
-                      std::int64_t& scratch_bytes, std::int64_t& slow_rows, Sink sink) {
+std::string run_tiles(const AttentionProblem& p, std::vector<RowTask>& tasks, std::int64_t longest, bool abs_sum,
+                      const RunOptions& run, std::int64_t& scratch_bytes, std::int64_t& slow_rows, Sink sink) {
   const Geometry g(p);
   const std::int64_t columns = abs_sum ? 2 * g.dv : g.dv;
-  const int workers = static_cast<int>(std::min<std::int64_t>(thread_count(run.threads), std::max<std::size_t>(tasks.size(), 1)));
+  const int workers =
+      static_cast<int>(std::min<std::int64_t>(thread_count(run.threads), std::max<std::size_t>(tasks.size(), 1)));
   static_cast<void>(product(longest + 24, 3 * (g.d + columns + 64)));  // the sizes below must not overflow
   const std::int64_t work = Isa<T>::work(longest, g.d, g.dv, abs_sum);
   const std::int64_t per_thread = (work + longest * (columns + 1) + 63) / 64 * 64;
@@ -122,8 +127,9 @@ std::string run_tiles(const AttentionProblem& p, std::vector<RowTask>& tasks, st
       try {
         std::vector<T> buffer(static_cast<std::size_t>(naive_buffer(g) + g.keys));
         for (std::int64_t r = 0; r < count; ++r)
-          t.lse[r] = naive_row<T>(p, {task.b, task.h, task.rows[static_cast<std::size_t>(r)]}, buffer.data(), buffer.data() + naive_buffer(g),
-                                  t.out + r * columns, abs_sum ? t.out + r * columns + g.dv : nullptr);
+          t.lse[r] = naive_row<T>(p, {task.b, task.h, task.rows[static_cast<std::size_t>(r)]}, buffer.data(),
+                                  buffer.data() + naive_buffer(g), t.out + r * columns,
+                                  abs_sum ? t.out + r * columns + g.dv : nullptr);
       } catch (const std::bad_alloc&) {
         exhausted = true;
         return;
@@ -132,7 +138,8 @@ std::string run_tiles(const AttentionProblem& p, std::vector<RowTask>& tasks, st
     for (std::int64_t r = 0; r < count; ++r) {
       T* out = t.out + r * columns;
       masked(task, static_cast<std::size_t>(r), out, t.lse[r]);
-      sink(task.first + r, RowIndex{task.b, task.h, task.rows[static_cast<std::size_t>(r)]}, out, abs_sum ? out + g.dv : nullptr, t.lse[r]);
+      sink(task.first + r, RowIndex{task.b, task.h, task.rows[static_cast<std::size_t>(r)]}, out,
+           abs_sum ? out + g.dv : nullptr, t.lse[r]);
     }
   });
   slow_rows = slow;
@@ -149,7 +156,8 @@ inline std::vector<RowTask> all_rows(const Geometry& g, int threads, std::int64_
     for (std::int64_t b = 0; b < g.batch; ++b)
       for (std::int64_t h = 0; h < g.heads; ++h) {
         RowTask task{b, h, (b * g.heads + h) * g.queries + chunk * longest, {}};
-        for (std::int64_t i = chunk * longest; i < std::min(g.queries, (chunk + 1) * longest); ++i) task.rows.push_back(i);
+        for (std::int64_t i = chunk * longest; i < std::min(g.queries, (chunk + 1) * longest); ++i)
+          task.rows.push_back(i);
         tasks.push_back(std::move(task));
       }
   return tasks;

@@ -63,16 +63,17 @@ inline std::int64_t bias_index(const TensorView& bias, std::int64_t b, std::int6
   return index;
 }
 
-
 // Empty, or why `out` cannot take the product: rank 3 [batch, M, N], 8 bits or more an element.
 std::string gemm_output_error(const GemmProblem& p, const TensorView& out);
 // Adds the bias to `n` sums of row (b, m) from column n0 on and applies the epilogue.
 template <class T>
 void finish_row(const GemmProblem& p, std::int64_t b, std::int64_t m, std::int64_t n0, std::int64_t n, T* values) {
   if (p.bias)
-    for (std::int64_t j = 0; j < n; ++j) values[j] += static_cast<T>(load(p.bias->data, p.bias->dtype, bias_index(*p.bias, b, m, n0 + j)));
+    for (std::int64_t j = 0; j < n; ++j)
+      values[j] += static_cast<T>(load(p.bias->data, p.bias->dtype, bias_index(*p.bias, b, m, n0 + j)));
   if (p.epilogue != Epilogue::none)
-    for (std::int64_t j = 0; j < n; ++j) values[j] = static_cast<T>(apply_epilogue(static_cast<double>(values[j]), p.epilogue));
+    for (std::int64_t j = 0; j < n; ++j)
+      values[j] = static_cast<T>(apply_epilogue(static_cast<double>(values[j]), p.epilogue));
 }
 
 template <class T>

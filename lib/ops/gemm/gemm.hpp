@@ -21,9 +21,10 @@ enum class Epilogue : std::uint8_t { none, relu, gelu_erf, gelu_tanh };
 
 // Weights (or activations) stored as codes: value = (code - zero) * scale.
 struct QuantParams {
-  TensorView scale;                // rank 2 [groups, N]; broadcasting by stride 0 (per channel: groups = 1, per tensor: both strides 0)
-  std::optional<TensorView> zero;  // rank 2 [groups, N], any dtype; absent = 0 (symmetric)
-  std::int64_t group_size = 0;     // along K; 0 = the whole of K
+  TensorView
+      scale;  // rank 2 [groups, N]; broadcasting by stride 0 (per channel: groups = 1, per tensor: both strides 0)
+  std::optional<TensorView> zero;      // rank 2 [groups, N], any dtype; absent = 0 (symmetric)
+  std::int64_t group_size = 0;         // along K; 0 = the whole of K
   std::vector<std::int32_t> group_of;  // act-order: group of each k (replaces group_size); empty = k / group_size
 };
 
@@ -34,7 +35,8 @@ struct GemmProblem {
   std::optional<QuantParams> w_quant;
   // w8a8: rank 2 scale and zero [1, M] (per row; stride 0 for per tensor).
   std::optional<QuantParams> x_quant;
-  // Operands that had to be expanded because no single stride walks their batch axes: name, bytes, and what owns the copy.
+  // Operands that had to be expanded because no single stride walks their batch axes: name, bytes, and what owns the
+  // copy.
   struct Expanded {
     std::string name;
     std::int64_t bytes;
@@ -65,8 +67,9 @@ GemmResult gemm_reference_rows(const GemmProblem& problem, const std::vector<Gem
 GemmResult gemm_naive(const GemmProblem& problem, bool want_abs_sum = false);
 std::vector<GemmRow> sample_gemm_rows(const GemmProblem& problem, std::int64_t count, std::uint64_t seed);
 
-// Freivalds' check of a claimed output Y (rank 3 view, before any epilogue but after bias): with a random vector r of +-1,
-// compares Y r with X (W r) + bias r in O(MK + KN + MN) per probe. A wrong element escapes one probe with probability <= 1/2.
+// Freivalds' check of a claimed output Y (rank 3 view, before any epilogue but after bias): with a random vector r of
+// +-1, compares Y r with X (W r) + bias r in O(MK + KN + MN) per probe. A wrong element escapes one probe with
+// probability <= 1/2.
 struct FreivaldsRow {
   std::int64_t b, m;
   double difference;  // |Y r - (X (W r) + bias r)|, the worst of the probes (NaN when either side is NaN)
@@ -82,16 +85,18 @@ FreivaldsResult freivalds(const GemmProblem& problem, const TensorView& y, std::
 
 double apply_epilogue(double value, Epilogue epilogue);
 
-// cpu-naive: straight loops in the usual accumulator: s32 when x and w are integers without scales (wraps as int32 does),
-// f64 when either is f64, else f32. Any dtypes.
+// cpu-naive: straight loops in the usual accumulator: s32 when x and w are integers without scales (wraps as int32
+// does), f64 when either is f64, else f32. Any dtypes.
 BackendRun gemm_naive_cpu(const GemmProblem& problem, const TensorView& out, const RunOptions& run = {});
 
-// cpu-packed: x f32, f16, bf16 (or f8/s8/u8 with x_quant) times w in s8, u8, s4, u4 codes with w_quant, f32 arithmetic, never
-// writing the dequantized matrix (at most one 256 x 384 tile per thread). Any strides, groups, zero points, act-order.
+// cpu-packed: x f32, f16, bf16 (or f8/s8/u8 with x_quant) times w in s8, u8, s4, u4 codes with w_quant, f32 arithmetic,
+// never writing the dequantized matrix (at most one 256 x 384 tile per thread). Any strides, groups, zero points,
+// act-order.
 BackendRun packed_gemm_cpu(const GemmProblem& problem, const TensorView& out, const RunOptions& run = {});
 // The weights as dense f32 [batch, K, N]; what cpu-dequant does before it calls a BLAS.
 std::string dequantize(const GemmProblem& problem, float* out, const RunOptions& run = {});
 // cpu-dequant: dequantize, then one BLAS product per batch. scratch_bytes includes the dense weights.
-BackendRun dequant_gemm_cpu(const GemmProblem& problem, const TensorView& out, const BlasTable& blas, const RunOptions& run = {});
+BackendRun dequant_gemm_cpu(const GemmProblem& problem, const TensorView& out, const BlasTable& blas,
+                            const RunOptions& run = {});
 
 }  // namespace dd::ops

@@ -6,14 +6,16 @@ namespace {
 
 using detail::GemmSizes;
 
-double quantized(const TensorView& t, std::int64_t index, const std::optional<QuantParams>& quant, std::int64_t k, std::int64_t line) {
+double quantized(const TensorView& t, std::int64_t index, const std::optional<QuantParams>& quant, std::int64_t k,
+                 std::int64_t line) {
   const double code = load(t.data, t.dtype, index);
   if (!quant) return code;
-  const std::int64_t g = !quant->group_of.empty()   ? quant->group_of[static_cast<std::size_t>(k)]
-                         : quant->group_size > 0    ? k / quant->group_size
-                                                    : 0;
+  const std::int64_t g = !quant->group_of.empty() ? quant->group_of[static_cast<std::size_t>(k)]
+                         : quant->group_size > 0  ? k / quant->group_size
+                                                  : 0;
   const auto at = [&](const TensorView& table) {
-    const std::int64_t group = table.shape[0] == 1 ? 0 : g * table.stride[0], column = table.shape[1] == 1 ? 0 : line * table.stride[1];
+    const std::int64_t group = table.shape[0] == 1 ? 0 : g * table.stride[0],
+                       column = table.shape[1] == 1 ? 0 : line * table.stride[1];
     return load(table.data, table.dtype, table.offset + group + column);
   };
   return (code - (quant->zero ? at(*quant->zero) : 0.0)) * at(quant->scale);

@@ -8,7 +8,9 @@ using detail::GemmSizes;
 
 constexpr std::int64_t few_rows = 8;  // up to here one pass over the codes per pair of rows beats unpacking tiles
 
-bool even(std::int64_t n) { return n % 2 == 0; }
+bool even(std::int64_t n) {
+  return n % 2 == 0;
+}
 
 // Whether the few-rows kernel can read the codes of this source in place.
 bool few_rows_covers(const simd::Source& w, std::int64_t k) {
@@ -47,18 +49,22 @@ Table table_of(const TensorView& view, bool by_depth) {
   table.line_stride = lines == 1 ? 0 : by_depth ? groups : 1;
   for (std::int64_t g = 0; g < groups; ++g) {
     if (!by_depth) {
-      load_row(view.data, view.dtype, view.offset + g * view.stride[0], view.stride[1], lines, table.values.get() + g * lines);
+      load_row(view.data, view.dtype, view.offset + g * view.stride[0], view.stride[1], lines,
+               table.values.get() + g * lines);
       continue;
     }
     for (std::int64_t n = 0; n < lines; ++n)
-      table.values[n * groups + g] = static_cast<float>(load(view.data, view.dtype, view.offset + g * view.stride[0] + n * view.stride[1]));
+      table.values[n * groups + g] =
+          static_cast<float>(load(view.data, view.dtype, view.offset + g * view.stride[0] + n * view.stride[1]));
   }
   return table;
 }
 
-void store_finished(const GemmProblem& p, const TensorView& out, std::int64_t b, std::int64_t m, std::int64_t n0, std::int64_t n, float* values) {
+void store_finished(const GemmProblem& p, const TensorView& out, std::int64_t b, std::int64_t m, std::int64_t n0,
+                    std::int64_t n, float* values) {
   detail::finish_row(p, b, m, n0, n, values);
-  store_row(out.data, out.dtype, out.offset + b * out.stride[0] + m * out.stride[1] + n0 * out.stride[2], out.stride[2], n, values);
+  store_row(out.data, out.dtype, out.offset + b * out.stride[0] + m * out.stride[1] + n0 * out.stride[2], out.stride[2],
+            n, values);
 }
 
 std::string run_few_rows(const GemmProblem& p, const TensorView& out, const RunOptions& run, BackendRun& result) {
@@ -111,7 +117,8 @@ BackendRun packed_gemm_cpu(const GemmProblem& p, const TensorView& out, const Ru
   auto errors = gemm_errors(p);
   if (errors.empty()) {
     const DType w = p.w.dtype;
-    if (w != DType::s8 && w != DType::u8 && w != DType::s4 && w != DType::u4) errors.push_back("w must hold s8, u8, s4 or u4 codes");
+    if (w != DType::s8 && w != DType::u8 && w != DType::s4 && w != DType::u4)
+      errors.push_back("w must hold s8, u8, s4 or u4 codes");
     if (!p.w_quant) errors.push_back("w needs scales");
     if (!core::is_float(p.x.dtype) && !p.x_quant) errors.push_back("integer x needs scales");
     if (p.x.dtype == DType::f64) errors.push_back("x must not be f64 (the arithmetic is f32)");
@@ -130,7 +137,9 @@ BackendRun packed_gemm_cpu(const GemmProblem& p, const TensorView& out, const Ru
           x = detail::x_source(p, b);
           w = detail::w_source(p, b);
         },
-        [&](std::int64_t b, std::int64_t m, std::int64_t n0, std::int64_t n, float* values) { store_finished(p, out, b, m, n0, n, values); });
+        [&](std::int64_t b, std::int64_t m, std::int64_t n0, std::int64_t n, float* values) {
+          store_finished(p, out, b, m, n0, n, values);
+        });
   });
   return result;
 }
@@ -140,7 +149,8 @@ std::string dequantize(const GemmProblem& p, float* out, const RunOptions& run) 
   if (!error.empty()) return error;
   return detail::guarded([&]() -> std::string {
     const GemmSizes s(p);
-    // Codes contiguous along k are read by columns, 16 at a time, and written as rows of 16 so that stores share cache lines.
+    // Codes contiguous along k are read by columns, 16 at a time, and written as rows of 16 so that stores share cache
+    // lines.
     const bool along = p.w.stride[1] == 1 && p.w.stride[2] != 1;
     constexpr std::int64_t chunk = 16, piece = 256;
     const std::int64_t per_thread = along ? chunk * piece : 2 * s.n;
@@ -157,7 +167,8 @@ std::string dequantize(const GemmProblem& p, float* out, const RunOptions& run) 
       }
       for (std::int64_t k0 = 0; k0 < s.k; k0 += piece) {
         const std::int64_t depths = std::min(piece, s.k - k0);
-        for (std::int64_t n = first; n < last; ++n) simd::kernels().along_f32(w, n, k0, depths, buffer + (n - first) * piece);
+        for (std::int64_t n = first; n < last; ++n)
+          simd::kernels().along_f32(w, n, k0, depths, buffer + (n - first) * piece);
         for (std::int64_t k = 0; k < depths; ++k)
           for (std::int64_t n = first; n < last; ++n) dense[(k0 + k) * s.n + n] = buffer[(n - first) * piece + k];
       }
@@ -183,7 +194,8 @@ BackendRun dequant_gemm_cpu(const GemmProblem& p, const TensorView& out, const B
       unpack_x(p, b, 1, x.get(), nullptr);
       if (s.m == 0 || s.n == 0 || s.k == 0)
         std::fill(sums.get(), sums.get() + s.m * s.n, 0.0f);
-      else if (!blas.sgemm(blas.context, false, false, s.m, s.n, s.k, 1.0f, x.get(), s.k, w.get() + b * s.k * s.n, s.n, 0.0f, sums.get(), s.n))
+      else if (!blas.sgemm(blas.context, false, false, s.m, s.n, s.k, 1.0f, x.get(), s.k, w.get() + b * s.k * s.n, s.n,
+                           0.0f, sums.get(), s.n))
         return "the matrix product failed";
       for (std::int64_t m = 0; m < s.m; ++m) store_finished(p, out, b, m, 0, s.n, sums.get() + m * s.n);
     }
@@ -221,6 +233,8 @@ bool own_product(void*, bool trans_a, bool trans_b, std::int64_t m, std::int64_t
 
 }  // namespace
 
-BlasTable own_blas() { return {&own_product<float>, &own_product<double>, nullptr}; }
+BlasTable own_blas() {
+  return {&own_product<float>, &own_product<double>, nullptr};
+}
 
 }  // namespace dd::ops

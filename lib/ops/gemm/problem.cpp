@@ -17,7 +17,8 @@ bool check_side(const TensorView& t, const char* name, Errors& errors) {
   return errors.size() == before;
 }
 
-void check_table(const TensorView& t, const std::string& name, std::int64_t groups, std::int64_t lines, Errors& errors) {
+void check_table(const TensorView& t, const std::string& name, std::int64_t groups, std::int64_t lines,
+                 Errors& errors) {
   if (t.rank != 2) {
     errors.push_back(name + " must have rank 2 [groups, lines]");
     return;
@@ -27,13 +28,15 @@ void check_table(const TensorView& t, const std::string& name, std::int64_t grou
   if (!t.data) errors.push_back(name + " has no data");
 }
 
-void check_quant(const std::optional<QuantParams>& quant, const char* name, std::int64_t k, std::int64_t lines, Errors& errors) {
+void check_quant(const std::optional<QuantParams>& quant, const char* name, std::int64_t k, std::int64_t lines,
+                 Errors& errors) {
   if (!quant) return;
   std::int64_t groups = 1;
   if (quant->group_size < 0) errors.push_back(std::string(name) + " group size is negative");
   if (quant->group_size > 0) groups = (k + quant->group_size - 1) / quant->group_size;
   if (!quant->group_of.empty()) {
-    if (static_cast<std::int64_t>(quant->group_of.size()) != k) errors.push_back(std::string(name) + " group index needs K entries");
+    if (static_cast<std::int64_t>(quant->group_of.size()) != k)
+      errors.push_back(std::string(name) + " group index needs K entries");
     groups = 1;
     for (std::int32_t g : quant->group_of) {
       if (g < 0) {
@@ -58,7 +61,8 @@ std::vector<std::string> gemm_errors(const GemmProblem& p) {
   if (p.w.shape[1] != s.k) errors.push_back("columns of x and rows of w differ");
   if (p.bias) {
     const bool fits = p.bias->rank == 3 && (p.bias->shape[0] == s.batch || p.bias->shape[0] == 1) &&
-                      (p.bias->shape[1] == s.m || p.bias->shape[1] == 1) && (p.bias->shape[2] == s.n || p.bias->shape[2] == 1);
+                      (p.bias->shape[1] == s.m || p.bias->shape[1] == 1) &&
+                      (p.bias->shape[2] == s.n || p.bias->shape[2] == 1);
     if (!fits) errors.push_back("bias does not broadcast to [batch, M, N]");
     if (!p.bias->data) errors.push_back("bias has no data");
   }
@@ -95,8 +99,10 @@ std::vector<GemmRow> sample_gemm_rows(const GemmProblem& p, std::int64_t count, 
 
 double apply_epilogue(double value, Epilogue epilogue) {
   switch (epilogue) {
-    case Epilogue::none: return value;
-    case Epilogue::relu: return value < 0 ? 0.0 : value;  // NaN stays NaN
+    case Epilogue::none:
+      return value;
+    case Epilogue::relu:
+      return value < 0 ? 0.0 : value;  // NaN stays NaN
     case Epilogue::gelu_erf:
       // x * Phi(x); at -infinity the limit is 0 although the product is not defined.
       return value == -INFINITY ? -0.0 : 0.5 * value * std::erfc(-value * 0.70710678118654752440);
@@ -113,8 +119,10 @@ namespace detail {
 
 std::string gemm_output_error(const GemmProblem& p, const TensorView& out) {
   const GemmSizes s(p);
-  if (out.rank != 3 || out.shape[0] != s.batch || out.shape[1] != s.m || out.shape[2] != s.n) return "output must have shape [batch, M, N]";
-  if (core::info(out.dtype).bits < 8 || out.dtype == DType::boolean) return "output must be a number type of 8 bits or more";
+  if (out.rank != 3 || out.shape[0] != s.batch || out.shape[1] != s.m || out.shape[2] != s.n)
+    return "output must have shape [batch, M, N]";
+  if (core::info(out.dtype).bits < 8 || out.dtype == DType::boolean)
+    return "output must be a number type of 8 bits or more";
   if (!out.data && element_count(out) > 0) return "output has no data";
   return "";
 }

@@ -8,8 +8,8 @@ using detail::GemmSizes;
 
 // Plain sums, or sums of magnitudes, of every row of batch b as `source` gives it.
 template <class SourceOf, class Finish>
-std::string sums(const GemmSizes& s, std::int64_t batch, std::int64_t m, bool absolute, const RunOptions& run, std::vector<double>& out,
-                 SourceOf source, Finish finish) {
+std::string sums(const GemmSizes& s, std::int64_t batch, std::int64_t m, bool absolute, const RunOptions& run,
+                 std::vector<double>& out, SourceOf source, Finish finish) {
   out.resize(static_cast<std::size_t>(product(batch, m, s.n)));
   std::int64_t bytes = 0;
   return detail::run_gemm<double>(
@@ -24,7 +24,8 @@ std::string sums(const GemmSizes& s, std::int64_t batch, std::int64_t m, bool ab
       });
 }
 
-void add_bias_magnitude(const GemmProblem& p, std::int64_t b, std::int64_t m, std::int64_t n0, std::int64_t n, double* values) {
+void add_bias_magnitude(const GemmProblem& p, std::int64_t b, std::int64_t m, std::int64_t n0, std::int64_t n,
+                        double* values) {
   if (!p.bias) return;
   for (std::int64_t j = 0; j < n; ++j)
     values[j] += std::fabs(load(p.bias->data, p.bias->dtype, detail::bias_index(*p.bias, b, m, n0 + j)));
@@ -42,15 +43,18 @@ GemmResult gemm_reference(const GemmProblem& p, bool want_abs_sum, const RunOpti
       x = detail::x_source(p, b);
       w = detail::w_source(p, b);
     };
-    auto error = sums(s, s.batch, s.m, false, run, result.out, source, [&](auto... args) { detail::finish_row<double>(p, args...); });
+    auto error = sums(s, s.batch, s.m, false, run, result.out, source,
+                      [&](auto... args) { detail::finish_row<double>(p, args...); });
     if (error.empty() && want_abs_sum)
-      error = sums(s, s.batch, s.m, true, run, result.abs_sum, source, [&](auto... args) { add_bias_magnitude(p, args...); });
+      error = sums(s, s.batch, s.m, true, run, result.abs_sum, source,
+                   [&](auto... args) { add_bias_magnitude(p, args...); });
     return error;
   });
   return result;
 }
 
-GemmResult gemm_reference_rows(const GemmProblem& p, const std::vector<GemmRow>& rows, bool want_abs_sum, const RunOptions& run) {
+GemmResult gemm_reference_rows(const GemmProblem& p, const std::vector<GemmRow>& rows, bool want_abs_sum,
+                               const RunOptions& run) {
   GemmResult result;
   result.error = detail::joined(gemm_errors(p));
   if (!result.ok()) return result;
@@ -72,7 +76,8 @@ GemmResult gemm_reference_rows(const GemmProblem& p, const std::vector<GemmRow>&
       const auto count = static_cast<std::int64_t>(mine.size());
       std::vector<double> gathered(static_cast<std::size_t>(product(count, s.k)));
       for (std::int64_t i = 0; i < count; ++i)
-        simd::kernels().along_f64(detail::x_source(p, b), rows[mine[static_cast<std::size_t>(i)]].m, 0, s.k, gathered.data() + i * s.k);
+        simd::kernels().along_f64(detail::x_source(p, b), rows[mine[static_cast<std::size_t>(i)]].m, 0, s.k,
+                                  gathered.data() + i * s.k);
       const auto source = [&](std::int64_t, simd::Source& x, simd::Source& w) {
         x = {};
         x.data = gathered.data();
@@ -87,12 +92,14 @@ GemmResult gemm_reference_rows(const GemmProblem& p, const std::vector<GemmRow>&
         auto error = sums(s, 1, count, absolute, run, part, source,
                           [&](std::int64_t, std::int64_t i, std::int64_t n0, std::int64_t n, double* values) {
                             const std::int64_t m = rows[mine[static_cast<std::size_t>(i)]].m;
-                            absolute ? add_bias_magnitude(p, b, m, n0, n, values) : detail::finish_row<double>(p, b, m, n0, n, values);
+                            absolute ? add_bias_magnitude(p, b, m, n0, n, values)
+                                     : detail::finish_row<double>(p, b, m, n0, n, values);
                           });
         if (!error.empty()) return error;
         auto& target = absolute ? result.abs_sum : result.out;
         for (std::size_t i = 0; i < mine.size(); ++i)
-          std::copy_n(part.begin() + static_cast<std::int64_t>(i) * s.n, s.n, target.begin() + static_cast<std::int64_t>(mine[i]) * s.n);
+          std::copy_n(part.begin() + static_cast<std::int64_t>(i) * s.n, s.n,
+                      target.begin() + static_cast<std::int64_t>(mine[i]) * s.n);
       }
     }
     return "";
@@ -100,10 +107,12 @@ GemmResult gemm_reference_rows(const GemmProblem& p, const std::vector<GemmRow>&
   return result;
 }
 
-FreivaldsResult freivalds(const GemmProblem& p, const TensorView& y, std::uint64_t seed, int probes, const RunOptions& run) {
+FreivaldsResult freivalds(const GemmProblem& p, const TensorView& y, std::uint64_t seed, int probes,
+                          const RunOptions& run) {
   FreivaldsResult result;
   result.error = detail::joined(gemm_errors(p));
-  if (result.ok() && p.epilogue != Epilogue::none) result.error = "only products without an epilogue can be checked by vectors";
+  if (result.ok() && p.epilogue != Epilogue::none)
+    result.error = "only products without an epilogue can be checked by vectors";
   if (result.ok()) result.error = detail::gemm_output_error(p, y);
   if (!result.ok()) return result;
   result.error = detail::guarded([&]() -> std::string {
@@ -111,13 +120,16 @@ FreivaldsResult freivalds(const GemmProblem& p, const TensorView& y, std::uint64
     const int workers = thread_count(run.threads);
     const std::int64_t longest = std::max(s.n, s.k);
     Scratch<double> scratch(product(3 * longest, workers));
-    std::vector<double> signs(static_cast<std::size_t>(s.n)), through(static_cast<std::size_t>(s.k)), magnitude(through.size());
+    std::vector<double> signs(static_cast<std::size_t>(s.n)), through(static_cast<std::size_t>(s.k)),
+        magnitude(through.size());
     result.rows.resize(static_cast<std::size_t>(product(s.batch, s.m)));
     for (std::int64_t b = 0; b < s.batch; ++b) {
       const auto x = detail::x_source(p, b), w = detail::w_source(p, b);
       for (int probe = 0; probe < std::max(probes, 1); ++probe) {
         for (std::int64_t n = 0; n < s.n; ++n) {
-          const auto word = philox({static_cast<std::uint32_t>(n), static_cast<std::uint32_t>(b), static_cast<std::uint32_t>(probe), 0x66726576u}, seed)[0];
+          const auto word = philox({static_cast<std::uint32_t>(n), static_cast<std::uint32_t>(b),
+                                    static_cast<std::uint32_t>(probe), 0x66726576u},
+                                   seed)[0];
           signs[static_cast<std::size_t>(n)] = word >> 31 ? 1.0 : -1.0;
         }
         bool done = parallel_for(s.k, run, [&](std::int64_t k, int worker) {
@@ -132,24 +144,25 @@ FreivaldsResult freivalds(const GemmProblem& p, const TensorView& y, std::uint64
           magnitude[static_cast<std::size_t>(k)] = sizes;
         });
         done = done && parallel_for(s.m, run, [&](std::int64_t m, int worker) {
-          double* row = scratch.get() + 3 * longest * worker;
-          double expected = 0, size = 0, claimed = 0;
-          simd::kernels().along_f64(x, m, 0, s.k, row);
-          for (std::int64_t k = 0; k < s.k; ++k) {
-            expected += row[k] * through[static_cast<std::size_t>(k)];
-            size += std::fabs(row[k]) * magnitude[static_cast<std::size_t>(k)];
-          }
-          load_row(y.data, y.dtype, y.offset + b * y.stride[0] + m * y.stride[1], y.stride[2], s.n, row);
-          for (std::int64_t n = 0; n < s.n; ++n) {
-            const double bias = p.bias ? load(p.bias->data, p.bias->dtype, detail::bias_index(*p.bias, b, m, n)) : 0.0;
-            claimed += (row[n] - bias) * signs[static_cast<std::size_t>(n)];
-            size += std::fabs(bias);
-          }
-          auto& entry = result.rows[static_cast<std::size_t>(b * s.m + m)];
-          const double difference = std::fabs(claimed - expected);
-          const bool worse = probe == 0 || difference > entry.difference || std::isnan(difference);
-          entry = {b, m, worse ? difference : entry.difference, size};
-        });
+                 double* row = scratch.get() + 3 * longest * worker;
+                 double expected = 0, size = 0, claimed = 0;
+                 simd::kernels().along_f64(x, m, 0, s.k, row);
+                 for (std::int64_t k = 0; k < s.k; ++k) {
+                   expected += row[k] * through[static_cast<std::size_t>(k)];
+                   size += std::fabs(row[k]) * magnitude[static_cast<std::size_t>(k)];
+                 }
+                 load_row(y.data, y.dtype, y.offset + b * y.stride[0] + m * y.stride[1], y.stride[2], s.n, row);
+                 for (std::int64_t n = 0; n < s.n; ++n) {
+                   const double bias =
+                       p.bias ? load(p.bias->data, p.bias->dtype, detail::bias_index(*p.bias, b, m, n)) : 0.0;
+                   claimed += (row[n] - bias) * signs[static_cast<std::size_t>(n)];
+                   size += std::fabs(bias);
+                 }
+                 auto& entry = result.rows[static_cast<std::size_t>(b * s.m + m)];
+                 const double difference = std::fabs(claimed - expected);
+                 const bool worse = probe == 0 || difference > entry.difference || std::isnan(difference);
+                 entry = {b, m, worse ? difference : entry.difference, size};
+               });
         if (!done) return "cancelled";
       }
     }

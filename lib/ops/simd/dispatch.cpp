@@ -12,8 +12,8 @@ bool machine_has(std::string_view name) {
   __builtin_cpu_init();
   if (name == "avx2") return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   if (name == "avx512")
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
 #endif
   return name == "portable";
 }
@@ -49,7 +49,9 @@ std::vector<std::string_view> available_isas() {
   return names;
 }
 
-const Kernels& kernels() { return *state().current.load(std::memory_order_acquire); }
+const Kernels& kernels() {
+  return *state().current.load(std::memory_order_acquire);
+}
 
 bool set_isa(std::string_view name) {
   const Kernels* chosen = find(name);
@@ -57,6 +59,8 @@ bool set_isa(std::string_view name) {
   return chosen != nullptr;
 }
 
-std::string_view isa_problem() { return state().problem; }
+std::string_view isa_problem() {
+  return state().problem;
+}
 
 }  // namespace dd::ops::simd

@@ -6,5 +6,7 @@
 #include "ops/simd/all.inc"
 #else
 #include "ops/simd/kernels.hpp"
-const dd::ops::simd::Kernels* dd::ops::simd::avx512_kernels() { return nullptr; }
+const dd::ops::simd::Kernels* dd::ops::simd::avx512_kernels() {
+  return nullptr;
+}
 #endif

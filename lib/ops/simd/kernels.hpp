@@ -1,6 +1,7 @@
 // The inner kernels, compiled once per instruction set from one source (simd/*.inc) and chosen at run time. Plain data
-// in, plain data out: no allocation, no threads, no exceptions. The callers in attention/ and gemm/ validate, split work
-// and own all memory. DD_ISA=portable|avx2|avx512 in the environment, or set_isa(), picks a variant that the machine supports.
+// in, plain data out: no allocation, no threads, no exceptions. The callers in attention/ and gemm/ validate, split
+// work and own all memory. DD_ISA=portable|avx2|avx512 in the environment, or set_isa(), picks a variant that the
+// machine supports.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -38,7 +39,7 @@ struct AttentionTask {
   std::int64_t d = 0, dv = 0;
   bool abs_sum = false;  // also sum p |v| (columns dv .. 2 dv of `out`)
   T scale = 1;
-  const std::int64_t* rows = nullptr;          // query indices, row_count of them
+  const std::int64_t* rows = nullptr;                  // query indices, row_count of them
   const std::int64_t *low = nullptr, *high = nullptr;  // keys [low, high) take part, per listed row
   std::int64_t row_count = 0;
   MaskKind mask_kind = MaskKind::none;
@@ -48,11 +49,11 @@ struct AttentionTask {
   double dropout_p = 0;  // keep decided by `keep`
   std::uint64_t seed = 0;
   std::int64_t batch = 0, head = 0;
-  void (*keep)(std::uint64_t seed, std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j, std::int64_t n, double p,
-               std::uint8_t* out) = nullptr;
-  T* out = nullptr;    // row_count x (dv or 2 dv), dense
-  T* lse = nullptr;    // log of the softmax denominator per row, -inf for a fully masked row; may be null
-  T* work = nullptr;   // attention_work(...) elements
+  void (*keep)(std::uint64_t seed, std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j, std::int64_t n,
+               double p, std::uint8_t* out) = nullptr;
+  T* out = nullptr;   // row_count x (dv or 2 dv), dense
+  T* lse = nullptr;   // log of the softmax denominator per row, -inf for a fully masked row; may be null
+  T* work = nullptr;  // attention_work(...) elements
 };
 
 // C[m0..m1) x [n0..n1) = A B over depth k; `out` points at element (m0, n0).
@@ -65,9 +66,10 @@ struct GemmTask {
   T* work = nullptr;  // gemm_work(...) elements
 };
 
-// y[m][n0..n1) = x times packed 8- or 4-bit weights, for few rows. Codes are contiguous along the columns (by_depth false: then
-// depth_bytes is the distance of two depths) or along the depth (by_depth true: line_bytes is the distance of two columns). A
-// vector of codes is split into `packed_parts` interleaved parts; by_depth therefore wants x as parts too: x[m][p * k / parts + i] is element i * parts + p.
+// y[m][n0..n1) = x times packed 8- or 4-bit weights, for few rows. Codes are contiguous along the columns (by_depth
+// false: then depth_bytes is the distance of two depths) or along the depth (by_depth true: line_bytes is the distance
+// of two columns). A vector of codes is split into `packed_parts` interleaved parts; by_depth therefore wants x as
+// parts too: x[m][p * k / parts + i] is element i * parts + p.
 struct PackedRowsTask {
   const float* x = nullptr;  // m rows of k, row stride x_stride
   std::int64_t m = 0, k = 0, x_stride = 0;
@@ -75,15 +77,17 @@ struct PackedRowsTask {
   DType dtype = DType::u8;              // s8, u8, s4 or u4
   bool by_depth = false;
   std::int64_t depth_bytes = 0, line_bytes = 0;
-  std::int64_t group_size = 0;                      // >= 1; by_depth: a multiple of packed_parts, as is k
-  const float *scale = nullptr, *zero = nullptr;    // zero may be null
+  std::int64_t group_size = 0;                    // >= 1; by_depth: a multiple of packed_parts, as is k
+  const float *scale = nullptr, *zero = nullptr;  // zero may be null
   std::int64_t scale_group_stride = 0, scale_line_stride = 0, zero_group_stride = 0, zero_line_stride = 0;
   std::int64_t n0 = 0, n1 = 0;
   float* out = nullptr;  // element (0, n0)
   std::int64_t out_stride = 0;
 };
 // Codes per 32 bits.
-inline std::int64_t packed_parts(DType dtype) { return dtype == DType::s4 || dtype == DType::u4 ? 8 : 4; }
+inline std::int64_t packed_parts(DType dtype) {
+  return dtype == DType::s4 || dtype == DType::u4 ? 8 : 4;
+}
 
 template <class T>
 struct SoftmaxTask {

@@ -50,7 +50,8 @@ std::uint64_t encode_format(double value, const Format& f, bool saturate) {
 double decode_format(std::uint64_t code, const Format& f, bool has_infinity) {
   const double sign = (code >> f.sign_shift & 1) ? -1.0 : 1.0;
   const std::uint64_t magnitude = code & ((std::uint64_t{1} << f.sign_shift) - 1);
-  if (magnitude > f.max_finite) return has_infinity && magnitude == f.infinity ? sign * INFINITY : std::copysign(NAN, sign);
+  if (magnitude > f.max_finite)
+    return has_infinity && magnitude == f.infinity ? sign * INFINITY : std::copysign(NAN, sign);
   const auto field = static_cast<int>(magnitude >> f.mantissa);
   const auto fraction = static_cast<double>(magnitude & ((std::uint64_t{1} << f.mantissa) - 1));
   if (field == 0) return sign * std::ldexp(fraction, 1 - f.bias - f.mantissa);
@@ -78,44 +79,71 @@ std::uint64_t encode_integer(double value, double low, double high, int bits) {
 std::uint64_t encode(double value, DType dtype, Overflow overflow) {
   const bool saturate = overflow == Overflow::saturate;
   switch (dtype) {
-    case DType::f64: return std::bit_cast<std::uint64_t>(value);
+    case DType::f64:
+      return std::bit_cast<std::uint64_t>(value);
     case DType::f32: {
       auto f = static_cast<float>(value);
       if (saturate && std::isinf(f)) f = std::copysign(3.402823466e+38f, f);
       return std::bit_cast<std::uint32_t>(f);
     }
-    case DType::f16: return encode_format(value, f16_format, saturate);
-    case DType::bf16: return encode_format(value, bf16_format, saturate);
-    case DType::f8_e4m3: return encode_format(value, e4m3_format, saturate);
-    case DType::f8_e5m2: return encode_format(value, e5m2_format, saturate);
-    case DType::f4_e2m1: return std::isnan(value) ? 0 : encode_format(value, e2m1_format, true);
-    case DType::f8_e8m0: return encode_e8m0(value);
-    case DType::s32: return encode_integer(value, -2147483648.0, 2147483647.0, 32);
-    case DType::s8: return encode_integer(value, -128, 127, 8);
-    case DType::u8: return encode_integer(value, 0, 255, 8);
-    case DType::s4: return encode_integer(value, -8, 7, 4);
-    case DType::u4: return encode_integer(value, 0, 15, 4);
-    case DType::boolean: return value != 0.0 ? 1 : 0;
+    case DType::f16:
+      return encode_format(value, f16_format, saturate);
+    case DType::bf16:
+      return encode_format(value, bf16_format, saturate);
+    case DType::f8_e4m3:
+      return encode_format(value, e4m3_format, saturate);
+    case DType::f8_e5m2:
+      return encode_format(value, e5m2_format, saturate);
+    case DType::f4_e2m1:
+      return std::isnan(value) ? 0 : encode_format(value, e2m1_format, true);
+    case DType::f8_e8m0:
+      return encode_e8m0(value);
+    case DType::s32:
+      return encode_integer(value, -2147483648.0, 2147483647.0, 32);
+    case DType::s8:
+      return encode_integer(value, -128, 127, 8);
+    case DType::u8:
+      return encode_integer(value, 0, 255, 8);
+    case DType::s4:
+      return encode_integer(value, -8, 7, 4);
+    case DType::u4:
+      return encode_integer(value, 0, 15, 4);
+    case DType::boolean:
+      return value != 0.0 ? 1 : 0;
   }
   return 0;
 }
 
 double decode(std::uint64_t bits, DType dtype) {
   switch (dtype) {
-    case DType::f64: return std::bit_cast<double>(bits);
-    case DType::f32: return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
-    case DType::f16: return decode_format(bits, f16_format, true);
-    case DType::bf16: return decode_format(bits, bf16_format, true);
-    case DType::f8_e4m3: return decode_format(bits, e4m3_format, false);
-    case DType::f8_e5m2: return decode_format(bits, e5m2_format, true);
-    case DType::f4_e2m1: return decode_format(bits, e2m1_format, false);
-    case DType::f8_e8m0: return bits == 255 ? NAN : std::ldexp(1.0, static_cast<int>(bits) - 127);
-    case DType::s32: return static_cast<std::int32_t>(bits);
-    case DType::s8: return static_cast<std::int8_t>(bits);
-    case DType::u8: return static_cast<double>(bits & 0xff);
-    case DType::s4: return static_cast<double>(static_cast<int>((bits & 15) ^ 8) - 8);
-    case DType::u4: return static_cast<double>(bits & 15);
-    case DType::boolean: return (bits & 0xff) != 0 ? 1.0 : 0.0;
+    case DType::f64:
+      return std::bit_cast<double>(bits);
+    case DType::f32:
+      return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
+    case DType::f16:
+      return decode_format(bits, f16_format, true);
+    case DType::bf16:
+      return decode_format(bits, bf16_format, true);
+    case DType::f8_e4m3:
+      return decode_format(bits, e4m3_format, false);
+    case DType::f8_e5m2:
+      return decode_format(bits, e5m2_format, true);
+    case DType::f4_e2m1:
+      return decode_format(bits, e2m1_format, false);
+    case DType::f8_e8m0:
+      return bits == 255 ? NAN : std::ldexp(1.0, static_cast<int>(bits) - 127);
+    case DType::s32:
+      return static_cast<std::int32_t>(bits);
+    case DType::s8:
+      return static_cast<std::int8_t>(bits);
+    case DType::u8:
+      return static_cast<double>(bits & 0xff);
+    case DType::s4:
+      return static_cast<double>(static_cast<int>((bits & 15) ^ 8) - 8);
+    case DType::u4:
+      return static_cast<double>(bits & 15);
+    case DType::boolean:
+      return (bits & 0xff) != 0 ? 1.0 : 0.0;
   }
   return 0.0;
 }

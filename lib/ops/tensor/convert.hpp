@@ -1,7 +1,8 @@
-// Element types to and from double (and float), with round-to-nearest, ties to even, in one step (never through a third type).
-// Integers saturate and map NaN to 0. f8_e4m3 is the OCP "fn" form: no infinity, 448 is the greatest finite value, what
-// rounds above it becomes NaN, or 448 when saturating. f8_e5m2, f16, bf16 overflow to infinity, or to the greatest finite value when saturating.
-// f8_e8m0 is a power of two 2^(code-127), code 255 is NaN. f4_e2m1 always saturates (it has neither NaN nor infinity; NaN becomes 0).
+// Element types to and from double (and float), with round-to-nearest, ties to even, in one step (never through a third
+// type). Integers saturate and map NaN to 0. f8_e4m3 is the OCP "fn" form: no infinity, 448 is the greatest finite
+// value, what rounds above it becomes NaN, or 448 when saturating. f8_e5m2, f16, bf16 overflow to infinity, or to the
+// greatest finite value when saturating. f8_e8m0 is a power of two 2^(code-127), code 255 is NaN. f4_e2m1 always
+// saturates (it has neither NaN nor infinity; NaN becomes 0).
 #pragma once
 #include <cstdint>
 

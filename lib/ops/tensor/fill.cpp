@@ -65,11 +65,16 @@ struct IntegerRange {
 
 IntegerRange whole_range(DType dtype) {
   switch (dtype) {
-    case DType::s8: return {-128, 127};
-    case DType::u8: return {0, 255};
-    case DType::s4: return {-8, 7};
-    case DType::u4: return {0, 15};
-    default: return {-100, 100};  // s32: products must not overflow the accumulator
+    case DType::s8:
+      return {-128, 127};
+    case DType::u8:
+      return {0, 255};
+    case DType::s4:
+      return {-8, 7};
+    case DType::u4:
+      return {0, 15};
+    default:
+      return {-100, 100};  // s32: products must not overflow the accumulator
   }
 }
 
@@ -77,11 +82,16 @@ IntegerRange whole_range(DType dtype) {
 double normal_in(DType dtype, double x) {
   switch (dtype) {
     case DType::s8:
-    case DType::s32: return 32.0 * x;
-    case DType::u8: return 128.0 + 32.0 * x;
-    case DType::s4: return 2.0 * x;
-    case DType::u4: return 8.0 + 2.0 * x;
-    default: return x;
+    case DType::s32:
+      return 32.0 * x;
+    case DType::u8:
+      return 128.0 + 32.0 * x;
+    case DType::s4:
+      return 2.0 * x;
+    case DType::u4:
+      return 8.0 + 2.0 * x;
+    default:
+      return x;
   }
 }
 
@@ -111,7 +121,8 @@ std::array<double, 4> group_of_four(DType dtype, const Fill& fill, std::uint64_t
     }
     for (int i = 0; i < 4; ++i) out[i] = pick(range, w[i]);
   } else if (fill.kind == FillKind::uniform) {
-    for (int i = 0; i < 4; ++i) out[i] = floating ? fill.scale * (w[i] * 0x1p-31 - 1.0) : pick(whole_range(dtype), w[i]);
+    for (int i = 0; i < 4; ++i)
+      out[i] = floating ? fill.scale * (w[i] * 0x1p-31 - 1.0) : pick(whole_range(dtype), w[i]);
   } else {
     out = normals(w);
     if (fill.kind == FillKind::outliers) {
@@ -175,14 +186,22 @@ void fill(const TensorView& view, const Fill& fill, int threads) {
 std::int64_t exact_integer_limit(DType dtype, DType accumulator, std::int64_t k) {
   const auto exact = [](DType d) -> double {
     switch (d) {
-      case DType::s32: return 2147483647.0;
-      case DType::s8: return 127.0;
-      case DType::u8: return 255.0;
-      case DType::s4: return 7.0;
-      case DType::u4: return 15.0;
-      case DType::boolean: return 1.0;
-      case DType::f8_e8m0: return 0.0;
-      default: return std::ldexp(1.0, core::info(d).mantissa_bits + 1);
+      case DType::s32:
+        return 2147483647.0;
+      case DType::s8:
+        return 127.0;
+      case DType::u8:
+        return 255.0;
+      case DType::s4:
+        return 7.0;
+      case DType::u4:
+        return 15.0;
+      case DType::boolean:
+        return 1.0;
+      case DType::f8_e8m0:
+        return 0.0;
+      default:
+        return std::ldexp(1.0, core::info(d).mantissa_bits + 1);
     }
   };
   if (k < 1) return static_cast<std::int64_t>(exact(dtype));
@@ -196,8 +215,9 @@ void dropout_keep(std::uint64_t seed, std::int64_t b, std::int64_t h, std::int64
   const double clamped = p > 0.0 ? std::min(p, 1.0) : 0.0;
   const auto threshold = static_cast<std::uint64_t>(clamped * 0x1p32);
   for (std::int64_t at = j; at < j + n;) {
-    const auto w = philox({static_cast<std::uint32_t>(at / 4), static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(h),
-                           static_cast<std::uint32_t>(b)}, seed ^ domain);
+    const auto w = philox({static_cast<std::uint32_t>(at / 4), static_cast<std::uint32_t>(i),
+                           static_cast<std::uint32_t>(h), static_cast<std::uint32_t>(b)},
+                          seed ^ domain);
     for (std::int64_t lane = at % 4; lane < 4 && at < j + n; ++lane, ++at) keep[at - j] = w[lane] >= threshold;
   }
 }

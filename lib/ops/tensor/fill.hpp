@@ -20,7 +20,7 @@ struct Fill {
   FillKind kind = FillKind::normal;
   std::uint64_t seed = 0;
   std::uint32_t stream = 0;
-  double scale = 1.0;  // multiplies normal, uniform and outliers before rounding (floats only)
+  double scale = 1.0;              // multiplies normal, uniform and outliers before rounding (floats only)
   std::int64_t low = 0, high = 0;  // integers: range when low < high
 };
 

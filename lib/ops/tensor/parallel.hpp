@@ -1,5 +1,5 @@
-// A loop over numbered tasks on a fixed number of threads. Tasks are handed out in order; callers make results depend on
-// the task number only, so output is the same for any thread count. `work` must not throw.
+// A loop over numbered tasks on a fixed number of threads. Tasks are handed out in order; callers make results depend
+// on the task number only, so output is the same for any thread count. `work` must not throw.
 #pragma once
 #include <atomic>
 #include <cstdint>

@@ -1,5 +1,6 @@
 // Philox 4x32 with 10 rounds (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011):
-// four random words as a pure function of a 128-bit counter and a 64-bit key, so any element can be drawn on any thread.
+// four random words as a pure function of a 128-bit counter and a 64-bit key, so any element can be drawn on any
+// thread.
 #pragma once
 #include <array>
 #include <cstdint>

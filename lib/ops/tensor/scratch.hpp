@@ -1,5 +1,5 @@
-// Scratch memory for kernels: aligned to 64 bytes and, unlike std::vector, not written on allocation (pages that a small
-// problem never touches cost nothing). Throws std::bad_alloc.
+// Scratch memory for kernels: aligned to 64 bytes and, unlike std::vector, not written on allocation (pages that a
+// small problem never touches cost nothing). Throws std::bad_alloc.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@ class Scratch {
  public:
   Scratch() = default;
   explicit Scratch(std::int64_t n)
-      : data_(n > 0 ? static_cast<T*>(::operator new(checked(n), std::align_val_t{64})) : nullptr), size_(n) {}
+      : data_(n > 0 ? static_cast<T*>(::operator new (checked(n), std::align_val_t{64})) : nullptr), size_(n) {}
   T* get() const { return data_.get(); }
   T& operator[](std::int64_t i) const { return data_.get()[i]; }
   std::int64_t bytes() const { return size_ * static_cast<std::int64_t>(sizeof(T)); }
@@ -24,7 +24,7 @@ class Scratch {
     return static_cast<std::size_t>(n) * sizeof(T);
   }
   struct Free {
-    void operator()(T* p) const { ::operator delete(p, std::align_val_t{64}); }
+    void operator()(T* p) const { ::operator delete (p, std::align_val_t{64}); }
   };
   std::unique_ptr<T, Free> data_;
   std::int64_t size_ = 0;

@@ -1,7 +1,7 @@
 // A non-owning strided view: base pointer, element type, shape and strides in elements, offset in elements.
 // Element (i0, i1, ...) lives at element index offset + sum(i_k * stride_k); 4-bit types hold two elements a byte, low
-// nibble at the even index. Nothing here checks bounds: the owner of the buffer does (see spec validation). A view used as an input is never
-// written through.
+// nibble at the even index. Nothing here checks bounds: the owner of the buffer does (see spec validation). A view used
+// as an input is never written through.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +24,8 @@ struct TensorView {
 };
 
 // Row-major contiguous view. `data` may be const-cast by the caller for inputs.
-TensorView contiguous(const void* data, DType dtype, std::initializer_list<std::int64_t> shape, std::int64_t offset = 0);
+TensorView contiguous(const void* data, DType dtype, std::initializer_list<std::int64_t> shape,
+                      std::int64_t offset = 0);
 // Number of elements (product of the shape; 1 for rank 0).
 std::int64_t element_count(const TensorView& view);
 // Element index of the logical row-major position `flat`.

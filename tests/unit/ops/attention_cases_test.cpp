@@ -11,8 +11,8 @@ namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
 
-// One head, zero queries: every key that takes part has the same weight, so row i is the mean of the values of those keys. Values are 2^j,
-// which makes the set of keys readable from the sum mean * count.
+// One head, zero queries: every key that takes part has the same weight, so row i is the mean of the values of those
+// keys. Values are 2^j, which makes the set of keys readable from the sum mean * count.
 Attention who(std::int64_t tq, std::int64_t tk, DType dtype = DType::f64) {
   Attention a(1, 1, 1, tq, tk, 2, 1, dtype);
   for (std::int64_t i = 0; i < tq * 2; ++i) a.tensors[0].set(i, 0);

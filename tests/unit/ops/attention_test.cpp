@@ -10,7 +10,8 @@ using namespace dd::ops::test;
 
 namespace {
 
-// Greatest |V|: an output is a convex combination of values (times the dropout factor), so errors are judged against this.
+// Greatest |V|: an output is a convex combination of values (times the dropout factor), so errors are judged against
+// this.
 double size_of(const AttentionProblem& p) {
   double largest = 1e-300;
   for (double x : values(p.v)) largest = std::isfinite(x) ? std::max(largest, std::fabs(x)) : largest;
@@ -20,10 +21,13 @@ double size_of(const AttentionProblem& p) {
 Attention random_problem(Random& random) {
   const std::int64_t b = random.between(1, 2), hkv = random.between(1, 2), hq = hkv * random.between(1, 3);
   const bool large = random.chance(25);
-  const std::int64_t tq = large ? random.between(20, 120) : random.between(1, 30), tk = large ? random.between(150, 420) : random.between(1, 40);
+  const std::int64_t tq = large ? random.between(20, 120) : random.between(1, 30),
+                     tk = large ? random.between(150, 420) : random.between(1, 40);
   const std::int64_t d = random.between(1, 70), dv = random.chance(50) ? d : random.between(1, 70);
-  const DType dtype = random.pick({DType::f32, DType::f32, DType::f64, DType::f16, DType::bf16, DType::f8_e4m3, DType::f8_e5m2, DType::s8, DType::u8, DType::s4, DType::u4});
-  const std::vector<int> order = random.pick<std::vector<int>>({{0, 1, 2, 3}, {0, 2, 1, 3}, {2, 0, 1, 3}, {0, 1, 3, 2}, {3, 2, 1, 0}});
+  const DType dtype = random.pick({DType::f32, DType::f32, DType::f64, DType::f16, DType::bf16, DType::f8_e4m3,
+                                   DType::f8_e5m2, DType::s8, DType::u8, DType::s4, DType::u4});
+  const std::vector<int> order =
+      random.pick<std::vector<int>>({{0, 1, 2, 3}, {0, 2, 1, 3}, {2, 0, 1, 3}, {0, 1, 3, 2}, {3, 2, 1, 0}});
   Attention a(b, hq, hkv, tq, tk, d, dv, dtype, random.engine(), order, random.pick({0, 0, 1, 5}));
   AttentionProblem& p = a.problem;
   p.causal = random.chance(40);
@@ -207,11 +211,13 @@ TEST_CASE("work equals a count row by row", "[ops][attention]") {
     if (random.chance(50)) p.q_lengths = {random.between(0, tq), random.between(0, tq)};
     double expected = 0;
     for (std::size_t b = 0; b < 2; ++b) {
-      const std::int64_t ql = p.q_lengths.empty() ? tq : p.q_lengths[b], kl = p.kv_lengths.empty() ? tk : p.kv_lengths[b];
+      const std::int64_t ql = p.q_lengths.empty() ? tq : p.q_lengths[b],
+                         kl = p.kv_lengths.empty() ? tk : p.kv_lengths[b];
       for (std::int64_t i = 0; i < ql; ++i)
         for (std::int64_t j = 0; j < kl; ++j) {
           const std::int64_t at = i + (p.align == Align::bottom_right ? kl - ql : 0);
-          expected += (!p.causal || j <= at) && (p.window_left < 0 || j >= at - p.window_left) && (p.window_right < 0 || j <= at + p.window_right);
+          expected += (!p.causal || j <= at) && (p.window_left < 0 || j >= at - p.window_left) &&
+                      (p.window_right < 0 || j <= at + p.window_right);
         }
     }
     INFO("problem " << n);

@@ -24,7 +24,8 @@ struct Guarded {
     std::vector<unsigned char> now = tensor.bytes;
     TensorView view = tensor.view;
     view.data = now.data();
-    for (std::int64_t i = 0; i < element_count(view); ++i) store(now.data(), view.dtype, element_index(view, i), poison);
+    for (std::int64_t i = 0; i < element_count(view); ++i)
+      store(now.data(), view.dtype, element_index(view, i), poison);
     return now == before ? 0 : 1;
   }
 };
@@ -36,7 +37,8 @@ void vary(Random& random, Attention& a) {
   if (random.chance(30)) p.window_left = random.between(0, 30);
   if (random.chance(50)) {
     const DType dtype = random.pick({DType::boolean, DType::f32, DType::bf16});
-    a.mask(dtype, {random.pick<std::int64_t>({1, p.q.shape[0]}), 1, random.pick<std::int64_t>({1, p.q.shape[2]}), p.k.shape[2]});
+    a.mask(dtype, {random.pick<std::int64_t>({1, p.q.shape[0]}), 1, random.pick<std::int64_t>({1, p.q.shape[2]}),
+                   p.k.shape[2]});
   }
   if (random.chance(30)) p.dropout_p = 0.25;
   if (random.chance(30)) p.kv_lengths.assign(static_cast<std::size_t>(p.q.shape[0]), random.between(0, p.k.shape[2]));
@@ -48,7 +50,9 @@ std::vector<double> rounded(std::vector<double> x, DType dtype) {
   return x;
 }
 
-double tolerance_of(DType out, bool wide) { return 40 * std::max(dd::core::info(out).unit_roundoff, wide ? 0x1p-53 : 0x1p-22); }
+double tolerance_of(DType out, bool wide) {
+  return 40 * std::max(dd::core::info(out).unit_roundoff, wide ? 0x1p-53 : 0x1p-22);
+}
 
 }  // namespace
 
@@ -56,9 +60,11 @@ TEST_CASE("cpu-flash, cpu-math and cpu-naive agree with the reference", "[ops][b
   Random random(5);
   for (int n = 0; n < 120; ++n) {
     const DType dtype = random.pick({DType::f32, DType::f16, DType::bf16});
-    const std::int64_t hkv = random.between(1, 2), tq = random.between(1, 60), tk = random.between(1, 230), d = random.between(1, 80);
-    Attention a(random.between(1, 2), hkv * random.between(1, 2), hkv, tq, tk, d, random.chance(50) ? d : random.between(1, 80), dtype,
-                random.engine(), random.pick<std::vector<int>>({{0, 1, 2, 3}, {0, 2, 1, 3}}), random.pick({0, 3}));
+    const std::int64_t hkv = random.between(1, 2), tq = random.between(1, 60), tk = random.between(1, 230),
+                       d = random.between(1, 80);
+    Attention a(random.between(1, 2), hkv * random.between(1, 2), hkv, tq, tk, d,
+                random.chance(50) ? d : random.between(1, 80), dtype, random.engine(),
+                random.pick<std::vector<int>>({{0, 1, 2, 3}, {0, 2, 1, 3}}), random.pick({0, 3}));
     vary(random, a);
     const auto reference = attention_reference(a.problem, {}, {2, nullptr});
     const DType out_dtype = random.pick({dtype, DType::f32, DType::f64});
@@ -182,7 +188,7 @@ TEST_CASE("kernels refuse what they do not cover", "[ops][backends]") {
   CHECK_FALSE(attention_flash_cpu(wide.problem, one.view).ok());
   CHECK(attention_flash_cpu(widest.problem, one.view).ok());
   BlasTable broken = own_blas();
-  broken.sgemm = [](void*, bool, bool, std::int64_t, std::int64_t, std::int64_t, float, const float*, std::int64_t, const float*,
-                    std::int64_t, float, float*, std::int64_t) { return false; };
+  broken.sgemm = [](void*, bool, bool, std::int64_t, std::int64_t, std::int64_t, float, const float*, std::int64_t,
+                    const float*, std::int64_t, float, float*, std::int64_t) { return false; };
   CHECK(attention_math_cpu(a.problem, good.view, broken).error == "the matrix product failed");
 }

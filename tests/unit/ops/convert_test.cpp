@@ -12,8 +12,8 @@ namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
 
-// The neighbour rule, stated independently of the code: walk all finite values of a format in order; a real number rounds to the nearer
-// neighbour, and to the one with the even code when both are equally near.
+// The neighbour rule, stated independently of the code: walk all finite values of a format in order; a real number
+// rounds to the nearer neighbour, and to the one with the even code when both are equally near.
 void check_rounding(DType dtype, int bits) {
   std::map<double, std::uint64_t> finite;
   const std::uint64_t sign = std::uint64_t{1} << (bits - 1);
@@ -39,7 +39,8 @@ void check_rounding(DType dtype, int bits) {
 }  // namespace
 
 TEST_CASE("every 8- and 16-bit float code survives decoding and encoding", "[ops][convert]") {
-  for (const auto& [dtype, bits] : {std::pair{DType::f16, 16}, {DType::bf16, 16}, {DType::f8_e4m3, 8}, {DType::f8_e5m2, 8}, {DType::f4_e2m1, 4}}) {
+  for (const auto& [dtype, bits] :
+       {std::pair{DType::f16, 16}, {DType::bf16, 16}, {DType::f8_e4m3, 8}, {DType::f8_e5m2, 8}, {DType::f4_e2m1, 4}}) {
     INFO(dd::core::to_text(dtype));
     std::size_t wrong = 0;
     for (std::uint64_t code = 0; code < std::uint64_t{1} << bits; ++code) {
@@ -119,8 +120,8 @@ TEST_CASE("integers round to even, saturate and map NaN to zero", "[ops][convert
   CHECK(round_to(15.6, DType::u4) == 15.0);
   CHECK(round_to(std::nan(""), DType::s8) == 0.0);
   CHECK(round_to(3e9, DType::s32) == 2147483647.0);
-  CHECK(round_to(0.75, DType::f8_e8m0) == 0.5);   // exactly between 2^-1 (code 126) and 2^0 (code 127): the even code
-  CHECK(round_to(1.5, DType::f8_e8m0) == 2.0);    // between codes 127 and 128
+  CHECK(round_to(0.75, DType::f8_e8m0) == 0.5);  // exactly between 2^-1 (code 126) and 2^0 (code 127): the even code
+  CHECK(round_to(1.5, DType::f8_e8m0) == 2.0);   // between codes 127 and 128
   CHECK(round_to(1e300, DType::f8_e8m0) == 0x1p127);
 }
 
@@ -138,8 +139,8 @@ TEST_CASE("nibbles: low first, neighbours untouched", "[ops][convert]") {
 TEST_CASE("rows agree with single elements in every dtype, stride, length and instruction set", "[ops][convert]") {
   each_isa([](std::string_view isa) {
     INFO(isa);
-    for (DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::f8_e4m3, DType::f8_e5m2, DType::s32, DType::s8, DType::u8,
-                        DType::s4, DType::u4, DType::boolean, DType::f8_e8m0, DType::f4_e2m1}) {
+    for (DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::f8_e4m3, DType::f8_e5m2, DType::s32,
+                        DType::s8, DType::u8, DType::s4, DType::u4, DType::boolean, DType::f8_e8m0, DType::f4_e2m1}) {
       INFO(dd::core::to_text(dtype));
       // Every byte value at every place: all 8-bit codes, all 16-bit codes, and arbitrary wider ones.
       std::vector<unsigned char> bytes(65536 * 2);
@@ -151,14 +152,16 @@ TEST_CASE("rows agree with single elements in every dtype, stride, length and in
       std::size_t wrong = 0;
       std::vector<double> wide(static_cast<std::size_t>(total));
       load_row(bytes.data(), dtype, 0, 1, total, wide.data());
-      for (std::int64_t i = 0; i < total; ++i) wrong += !near(wide[static_cast<std::size_t>(i)], load(bytes.data(), dtype, i), 0.0);
+      for (std::int64_t i = 0; i < total; ++i)
+        wrong += !near(wide[static_cast<std::size_t>(i)], load(bytes.data(), dtype, i), 0.0);
       for (std::int64_t stride : {1, 2, 3, 0})
         for (std::int64_t first : {0, 1, 5})
           for (std::int64_t n : {0, 1, 2, 7, 33}) {
             std::vector<float> narrow(static_cast<std::size_t>(n) + 1, -77.0f);
             load_row(bytes.data(), dtype, first, stride, n, narrow.data());
             for (std::int64_t i = 0; i < n; ++i)
-              wrong += !near(narrow[static_cast<std::size_t>(i)], static_cast<float>(load(bytes.data(), dtype, first + i * stride)), 0.0);
+              wrong += !near(narrow[static_cast<std::size_t>(i)],
+                             static_cast<float>(load(bytes.data(), dtype, first + i * stride)), 0.0);
             wrong += narrow.back() != -77.0f;
           }
       CHECK(wrong == 0);

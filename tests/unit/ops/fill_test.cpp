@@ -20,7 +20,8 @@ TEST_CASE("fills are golden: the same bits on every platform", "[ops][fill]") {
   Tensor t(DType::f64, {5});
   t.filled({FillKind::normal, 42, 7, 1.0, 0, 0});
   // Replays of a seed must hold across releases: change these only with a note in the change log.
-  const double golden[] = {0x1.10adba649d66dp+0, -0x1.a29299a32ad0ep-1, -0x1.512068366703cp-1, 0x1.22037d3c33124p+0, -0x1.50833f5f254b9p-2};
+  const double golden[] = {0x1.10adba649d66dp+0, -0x1.a29299a32ad0ep-1, -0x1.512068366703cp-1, 0x1.22037d3c33124p+0,
+                           -0x1.50833f5f254b9p-2};
   for (int i = 0; i < 5; ++i) CHECK(t.at(i) == golden[i]);
   Tensor u(DType::f32, {5});
   u.filled({FillKind::uniform, 42, 7, 1.0, 0, 0});
@@ -57,7 +58,8 @@ TEST_CASE("a broadcast axis is filled once, with the value of its first position
   view.shape[1] = 8;
   view.stride[1] = 1;
   fill(view, {FillKind::normal, 3, 0, 1.0, 0, 0}, 4);
-  for (int i = 0; i < 8; ++i) CHECK(t.at(i) == round_to(fill_value(DType::f32, {FillKind::normal, 3, 0, 1.0, 0, 0}, i), DType::f32));
+  for (int i = 0; i < 8; ++i)
+    CHECK(t.at(i) == round_to(fill_value(DType::f32, {FillKind::normal, 3, 0, 1.0, 0, 0}, i), DType::f32));
 }
 
 TEST_CASE("moments and ranges are as stated", "[ops][fill]") {
@@ -101,7 +103,8 @@ TEST_CASE("exact integers: r fits and r + 1 does not", "[ops][fill]") {
   for (DType accumulator : {DType::f16, DType::f32, DType::f64, DType::s32})
     for (std::int64_t k : {1, 7, 64, 4096}) {
       const auto r = exact_integer_limit(DType::f32, accumulator, k);
-      const double limit = accumulator == DType::s32 ? 2147483647.0 : std::ldexp(1.0, dd::core::info(accumulator).mantissa_bits + 1);
+      const double limit =
+          accumulator == DType::s32 ? 2147483647.0 : std::ldexp(1.0, dd::core::info(accumulator).mantissa_bits + 1);
       CHECK(static_cast<double>(k) * static_cast<double>(r * r) <= limit);
       if (r < 1 << 24) CHECK(static_cast<double>(k) * static_cast<double>((r + 1) * (r + 1)) > limit);
     }
@@ -132,6 +135,7 @@ TEST_CASE("dropout keeps about 1 - p, any window of it alike", "[ops][fill]") {
 }
 
 TEST_CASE("names of fills round-trip", "[ops][fill]") {
-  for (FillKind kind : {FillKind::normal, FillKind::uniform, FillKind::integers, FillKind::outliers}) CHECK(fill_kind_from(name_of(kind)) == kind);
+  for (FillKind kind : {FillKind::normal, FillKind::uniform, FillKind::integers, FillKind::outliers})
+    CHECK(fill_kind_from(name_of(kind)) == kind);
   CHECK_FALSE(fill_kind_from("gaussian"));
 }

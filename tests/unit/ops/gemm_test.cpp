@@ -12,10 +12,12 @@ namespace {
 struct Gemm {
   std::vector<Tensor> tensors;
   GemmProblem problem;
-  Gemm(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, DType x, DType w, const Fill& how, bool trans_x = false,
-       bool trans_w = false, std::int64_t gap = 0) {
+  Gemm(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, DType x, DType w, const Fill& how,
+       bool trans_x = false, bool trans_w = false, std::int64_t gap = 0) {
     tensors.reserve(4);
-    const auto order = [](bool transposed) { return transposed ? std::vector<int>{0, 2, 1} : std::vector<int>{0, 1, 2}; };
+    const auto order = [](bool transposed) {
+      return transposed ? std::vector<int>{0, 2, 1} : std::vector<int>{0, 1, 2};
+    };
     tensors.emplace_back(x, std::vector<std::int64_t>{batch, m, k}, order(trans_x), gap, gap);
     tensors.emplace_back(w, std::vector<std::int64_t>{batch, k, n}, order(trans_w), gap, gap);
     for (std::uint32_t i = 0; i < 2; ++i) {
@@ -47,13 +49,16 @@ TEST_CASE("random products: fast reference equals the plain loops", "[ops][gemm]
   Random random(11);
   for (int n = 0; n < 150; ++n) {
     const auto type = [&] {
-      return random.pick({DType::f32, DType::f64, DType::f16, DType::bf16, DType::f8_e4m3, DType::f8_e5m2, DType::s8, DType::u8, DType::s4, DType::u4});
+      return random.pick({DType::f32, DType::f64, DType::f16, DType::bf16, DType::f8_e4m3, DType::f8_e5m2, DType::s8,
+                          DType::u8, DType::s4, DType::u4});
     };
-    Gemm g(random.between(1, 3), random.between(1, 40), random.between(1, 60), random.between(1, random.chance(20) ? 600 : 60), type(), type(),
-           normal, random.chance(50), random.chance(50), random.pick({0, 0, 1, 4}));
+    Gemm g(random.between(1, 3), random.between(1, 40), random.between(1, 60),
+           random.between(1, random.chance(20) ? 600 : 60), type(), type(), normal, random.chance(50),
+           random.chance(50), random.pick({0, 0, 1, 4}));
     GemmProblem& p = g.problem;
     if (random.chance(50))
-      g.bias(random.pick({DType::f32, DType::f16}), {random.pick<std::int64_t>({1, p.x.shape[0]}), random.pick<std::int64_t>({1, p.x.shape[1]}), p.w.shape[2]});
+      g.bias(random.pick({DType::f32, DType::f16}), {random.pick<std::int64_t>({1, p.x.shape[0]}),
+                                                     random.pick<std::int64_t>({1, p.x.shape[1]}), p.w.shape[2]});
     p.epilogue = random.pick({Epilogue::none, Epilogue::none, Epilogue::relu, Epilogue::gelu_erf, Epilogue::gelu_tanh});
     const auto slow = gemm_naive(p, true);
     REQUIRE(slow.error == "");
@@ -95,7 +100,8 @@ TEST_CASE("integer products are exact, and equal to 64-bit integer arithmetic", 
     for (std::size_t m = 0; m < 17; ++m)
       for (std::size_t n = 0; n < 19; ++n) {
         std::int64_t sum = 0;
-        for (std::size_t k = 0; k < 700; ++k) sum += static_cast<std::int64_t>(x[m * 700 + k]) * static_cast<std::int64_t>(w[k * 19 + n]);
+        for (std::size_t k = 0; k < 700; ++k)
+          sum += static_cast<std::int64_t>(x[m * 700 + k]) * static_cast<std::int64_t>(w[k * 19 + n]);
         expected.push_back(static_cast<double>(sum));
       }
     each_isa([&](std::string_view isa) {

@@ -24,13 +24,14 @@ void each_isa(F body) {
   simd::set_isa(before);
 }
 
-// A tensor in its own heap block of exactly the bytes needed (so that the address sanitizer sees any overrun), in a layout
-// given by an order of axes and extra elements behind each row, filled with `fill`.
+// A tensor in its own heap block of exactly the bytes needed (so that the address sanitizer sees any overrun), in a
+// layout given by an order of axes and extra elements behind each row, filled with `fill`.
 struct Tensor {
   std::vector<unsigned char> bytes;
   TensorView view;
 
-  Tensor(DType dtype, std::vector<std::int64_t> shape, std::vector<int> order = {}, std::int64_t gap = 0, std::int64_t offset = 0) {
+  Tensor(DType dtype, std::vector<std::int64_t> shape, std::vector<int> order = {}, std::int64_t gap = 0,
+         std::int64_t offset = 0) {
     view.dtype = dtype;
     view.rank = static_cast<int>(shape.size());
     view.offset = offset;
@@ -45,7 +46,8 @@ struct Tensor {
       if (n == view.rank - 1) stride += gap;
     }
     std::int64_t last = offset;
-    for (int axis = 0; axis < view.rank; ++axis) last += std::max<std::int64_t>(view.shape[axis] - 1, 0) * view.stride[axis];
+    for (int axis = 0; axis < view.rank; ++axis)
+      last += std::max<std::int64_t>(view.shape[axis] - 1, 0) * view.stride[axis];
     bytes.resize(static_cast<std::size_t>(core::bytes_of(dtype, last + 1)));
     bytes.shrink_to_fit();
     view.data = bytes.data();
@@ -103,8 +105,9 @@ struct Attention {
   std::vector<Tensor> tensors;
   AttentionProblem problem;
 
-  Attention(std::int64_t b, std::int64_t hq, std::int64_t hkv, std::int64_t tq, std::int64_t tk, std::int64_t d, std::int64_t dv,
-            DType dtype = DType::f32, std::uint64_t seed = 1, std::vector<int> order = {}, std::int64_t gap = 0) {
+  Attention(std::int64_t b, std::int64_t hq, std::int64_t hkv, std::int64_t tq, std::int64_t tk, std::int64_t d,
+            std::int64_t dv, DType dtype = DType::f32, std::uint64_t seed = 1, std::vector<int> order = {},
+            std::int64_t gap = 0) {
     tensors.reserve(4);
     const std::int64_t offset = gap > 0 ? 2 * gap : 0;
     tensors.emplace_back(dtype, std::vector<std::int64_t>{b, hq, tq, d}, order, gap, offset);

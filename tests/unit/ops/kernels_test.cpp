@@ -14,8 +14,10 @@ TEST_CASE("exp in double is within 1e-15 of the library's in long double", "[ops
     INFO(isa);
     Random random(3);
     std::vector<double> x, y(200003);
-    for (std::size_t i = 0; i < y.size(); ++i) x.push_back(-707.0 + 1416.0 * static_cast<double>(random.between(0, 1 << 30)) / (1 << 30));
-    for (std::size_t i = 0; i < 2000; ++i) x[i] = (static_cast<double>(i) - 1000) * 0.34657359027997264;  // ends of the reduced interval
+    for (std::size_t i = 0; i < y.size(); ++i)
+      x.push_back(-707.0 + 1416.0 * static_cast<double>(random.between(0, 1 << 30)) / (1 << 30));
+    for (std::size_t i = 0; i < 2000; ++i)
+      x[i] = (static_cast<double>(i) - 1000) * 0.34657359027997264;  // ends of the reduced interval
     simd::kernels().exp_f64(x.data(), static_cast<std::int64_t>(y.size()), y.data());
     double worst = 0;
     for (std::size_t i = 0; i < y.size(); ++i) {
@@ -34,7 +36,8 @@ TEST_CASE("exp in float is within 2e-7", "[ops][kernels]") {
     for (std::size_t i = 0; i < y.size(); ++i) x.push_back(-86.9f + 175.0f * static_cast<float>(i) / 100000.0f);
     simd::kernels().exp_f32(x.data(), static_cast<std::int64_t>(y.size()), y.data());
     double worst = 0;
-    for (std::size_t i = 0; i < y.size(); ++i) worst = std::max(worst, std::fabs(y[i] / std::exp(static_cast<double>(x[i])) - 1));
+    for (std::size_t i = 0; i < y.size(); ++i)
+      worst = std::max(worst, std::fabs(y[i] / std::exp(static_cast<double>(x[i])) - 1));
     CHECK(worst < 2e-7);
   });
 }
@@ -82,7 +85,8 @@ TEST_CASE("instruction sets: portable is always there, unknown names change noth
   }
   simd::set_isa(before);
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) CHECK(std::find(names.begin(), names.end(), "avx2") != names.end());
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    CHECK(std::find(names.begin(), names.end(), "avx2") != names.end());
 #endif
 }
 

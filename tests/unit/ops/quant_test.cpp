@@ -1,4 +1,5 @@
-// Quantized products: reference, packed kernels and dequantization over bits, signs, groups, zero points, act-order, layouts.
+// Quantized products: reference, packed kernels and dequantization over bits, signs, groups, zero points, act-order,
+// layouts.
 #include "helpers.hpp"
 #include "support/catch.hpp"
 
@@ -10,10 +11,12 @@ namespace {
 struct Quantized {
   std::vector<Tensor> tensors;
   GemmProblem problem;
-  Quantized(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, DType x, DType w, bool transposed, std::int64_t gap = 0) {
+  Quantized(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, DType x, DType w, bool transposed,
+            std::int64_t gap = 0) {
     tensors.reserve(8);
     tensors.emplace_back(x, std::vector<std::int64_t>{batch, m, k});
-    tensors.emplace_back(w, std::vector<std::int64_t>{batch, k, n}, transposed ? std::vector<int>{0, 2, 1} : std::vector<int>{0, 1, 2}, gap, gap);
+    tensors.emplace_back(w, std::vector<std::int64_t>{batch, k, n},
+                         transposed ? std::vector<int>{0, 2, 1} : std::vector<int>{0, 1, 2}, gap, gap);
     tensors[0].filled({FillKind::normal, 1, 0, 1.0, 0, 0});
     tensors[1].filled({FillKind::uniform, 1, 1, 1.0, 0, 0});
     problem.x = tensors[0].view;
@@ -21,14 +24,16 @@ struct Quantized {
     problem.w_quant.emplace();
   }
   TensorView table(DType dtype, std::int64_t groups, std::int64_t lines, bool transposed, const Fill& how) {
-    tensors.emplace_back(dtype, std::vector<std::int64_t>{groups, lines}, transposed ? std::vector<int>{1, 0} : std::vector<int>{0, 1});
+    tensors.emplace_back(dtype, std::vector<std::int64_t>{groups, lines},
+                         transposed ? std::vector<int>{1, 0} : std::vector<int>{0, 1});
     tensors.back().filled(how);
     return tensors.back().view;
   }
 };
 
 // group: -1 per tensor, 0 per channel, else along K.
-void quantize(Quantized& q, std::int64_t group, DType scale, bool zero, bool act_order, bool transposed, Random& random) {
+void quantize(Quantized& q, std::int64_t group, DType scale, bool zero, bool act_order, bool transposed,
+              Random& random) {
   const std::int64_t k = q.problem.w.shape[1], n = q.problem.w.shape[2];
   const std::int64_t groups = group > 0 ? (k + group - 1) / group : 1, lines = group < 0 ? 1 : n;
   QuantParams& params = *q.problem.w_quant;
@@ -36,10 +41,12 @@ void quantize(Quantized& q, std::int64_t group, DType scale, bool zero, bool act
   params.group_size = group > 0 ? group : 0;
   if (zero) {
     const DType type = dd::core::info(q.problem.w.dtype).bits == 4 ? DType::u4 : DType::u8;
-    params.zero = q.table(random.chance(50) ? type : DType::f16, groups, lines, transposed, {FillKind::integers, 3, 3, 1.0, 0, 15});
+    params.zero = q.table(random.chance(50) ? type : DType::f16, groups, lines, transposed,
+                          {FillKind::integers, 3, 3, 1.0, 0, 15});
   }
   if (act_order && group > 0)
-    for (std::int64_t i = 0; i < k; ++i) params.group_of.push_back(static_cast<std::int32_t>(random.between(0, groups - 1)));
+    for (std::int64_t i = 0; i < k; ++i)
+      params.group_of.push_back(static_cast<std::int32_t>(random.between(0, groups - 1)));
 }
 
 }  // namespace
@@ -49,19 +56,24 @@ TEST_CASE("random quantized products: every path agrees with the plain loops", "
   int few = 0, direct = 0;
   for (int n = 0; n < 160; ++n) {
     const DType w = random.pick({DType::s4, DType::u4, DType::s8, DType::u8});
-    const std::int64_t m = random.pick<std::int64_t>({1, 1, 2, 3, 5, 8, 9, 20}), columns = random.between(1, 300), k = random.between(1, 12) * random.pick<std::int64_t>({1, 8, 32});
+    const std::int64_t m = random.pick<std::int64_t>({1, 1, 2, 3, 5, 8, 9, 20}), columns = random.between(1, 300),
+                       k = random.between(1, 12) * random.pick<std::int64_t>({1, 8, 32});
     const bool transposed = random.chance(50), act_order = random.chance(15);
-    Quantized q(random.between(1, 2), m, columns, k, random.pick({DType::f32, DType::f16, DType::bf16}), w, transposed, random.pick({0, 0, 2, 1}));
-    quantize(q, random.pick<std::int64_t>({-1, 0, 8, 16, 32, 64, 3}), random.pick({DType::f32, DType::f16, DType::bf16, DType::f8_e8m0}), random.chance(50), act_order,
+    Quantized q(random.between(1, 2), m, columns, k, random.pick({DType::f32, DType::f16, DType::bf16}), w, transposed,
+                random.pick({0, 0, 2, 1}));
+    quantize(q, random.pick<std::int64_t>({-1, 0, 8, 16, 32, 64, 3}),
+             random.pick({DType::f32, DType::f16, DType::bf16, DType::f8_e8m0}), random.chance(50), act_order,
              random.chance(30), random);
     few += m <= 8;
     direct += !act_order;
     const auto slow = gemm_naive(q.problem, true);
     REQUIRE(slow.error == "");
     each_isa([&](std::string_view isa) {
-      INFO("product " << n << " on " << isa << ": " << m << " x " << columns << " x " << k << " " << dd::core::to_text(w) << " transposed " << transposed);
+      INFO("product " << n << " on " << isa << ": " << m << " x " << columns << " x " << k << " "
+                      << dd::core::to_text(w) << " transposed " << transposed);
       const auto fast = gemm_reference(q.problem, false, {2, nullptr});
-      Tensor packed(DType::f32, {q.problem.x.shape[0], m, columns}, {0, 2, 1}, 3, 1), dense(DType::f32, {q.problem.x.shape[0], m, columns});
+      Tensor packed(DType::f32, {q.problem.x.shape[0], m, columns}, {0, 2, 1}, 3, 1),
+          dense(DType::f32, {q.problem.x.shape[0], m, columns});
       const auto run = packed_gemm_cpu(q.problem, packed.view, {2, nullptr});
       REQUIRE(run.error == "");
       REQUIRE(dequant_gemm_cpu(q.problem, dense.view, own_blas(), {2, nullptr}).error == "");
@@ -130,7 +142,8 @@ TEST_CASE("dequantize gives (code - zero) * scale in both layouts", "[ops][quant
       for (std::int64_t n = 0; n < 37; ++n) {
         const std::int64_t at = k / 32 * 37 + n;
         const double expected = (q.tensors[1].at(k * 37 + n) - q.tensors[3].at(at)) * q.tensors[2].at(at);
-        wrong += static_cast<double>(dense[static_cast<std::size_t>(k * 37 + n)]) != static_cast<double>(static_cast<float>(expected));
+        wrong += static_cast<double>(dense[static_cast<std::size_t>(k * 37 + n)]) !=
+                 static_cast<double>(static_cast<float>(expected));
       }
     CHECK(wrong == 0);
     CHECK(dense.back() == -1.0f);
@@ -144,7 +157,8 @@ TEST_CASE("w8a8: scales of both sides", "[ops][quant]") {
   q.problem.x_quant.emplace();
   q.problem.x_quant->scale = q.table(DType::f32, 1, 12, false, {FillKind::uniform, 2, 3, 1.0, 0, 0});
   q.problem.x_quant->zero = q.table(DType::s8, 1, 1, false, {FillKind::integers, 2, 4, 1.0, 3, 4});
-  const auto x = values(q.problem.x), w = values(q.problem.w), sw = values(q.tensors[2].view), sx = values(q.tensors[3].view);
+  const auto x = values(q.problem.x), w = values(q.problem.w), sw = values(q.tensors[2].view),
+             sx = values(q.tensors[3].view);
   const double zero = q.tensors[4].at(0);
   const auto result = gemm_reference(q.problem);
   Tensor out(DType::f32, {1, 12, 30});
