@@ -21,10 +21,7 @@ struct Given {
   std::vector<std::string> arguments;
 };
 
-std::string printable(std::string_view text) {
-  if (!spec::is_plain_text(text)) return "a text that cannot be printed";
-  return text.size() <= 200 ? std::string(text) : std::string(text.substr(0, 180)) + "...";
-}
+std::string printable(std::string_view text) { return spec::excerpt(text); }
 
 std::string_view nearest(std::string_view word, const std::vector<std::string_view>& names) {
   const auto found = core::nearest_names(word, names, 1);
@@ -58,7 +55,7 @@ class Words {
     try {
       app_.parse(std::move(reversed));
     } catch (const CLI::ParseError& error) {
-      problems.push_back({last_option(words), std::string(error.what()).substr(0, 300), "a value", "the command line is not understood", {}, 0});
+      problems.push_back({last_option(words), spec::excerpt(error.what(), 300), "a value", "the command line is not understood", {}, 0});
       return problems;
     }
     Given given;
@@ -86,7 +83,7 @@ class Words {
     for (const std::string& word : words) {
       if (word == "--") return;
       if (word.size() > 3 && word.starts_with("--") && word.find('=') == word.size() - 1)
-        problems.push_back({word.substr(0, word.size() - 1), "nothing after '='", "a value", "the value is missing", {}, 0});
+        problems.push_back({printable(word.substr(0, word.size() - 1)), "nothing after '='", "a value", "the value is missing", {}, 0});
     }
   }
 

@@ -198,7 +198,7 @@ void fill_quant(Draft& d, Problems& problems) {
     if (!given) return;
     const bool differs = q.scheme && slot != static_cast<std::decay_t<decltype(slot)>>(*given);
     if (differs)
-      problems.push_back({fmt::format("quant.{}", field), "another value than in quant.scheme " + *q.scheme,
+      problems.push_back({fmt::format("quant.{}", field), "another value than in quant.scheme " + excerpt(*q.scheme),
                           "the same value, or only one of the two", "scheme and field disagree", {}, 0});
     slot = static_cast<std::decay_t<decltype(slot)>>(*given);
   };

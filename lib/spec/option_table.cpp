@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/nearest.hpp"
 #include "spec/options.hpp"
 
 namespace dd::spec {
@@ -297,9 +298,9 @@ Values show_trans_x(const OpSpec& s) { return flag(s.gemm().trans_x); }
 std::string set_trans_w(Draft& d, Text t) { return set_switch(d.gemm().trans_w, t); }
 Values show_trans_w(const OpSpec& s) { return flag(s.gemm().trans_w); }
 std::string set_bias(Draft& d, Text text) {
-  if (const auto on = parse_switch(text)) return d.bias_wanted = *on, taken();
   d.bias_wanted = true;
-  return set_dims(d.bias.shape, text, "nothing, or a shape that broadcasts to the result");
+  if ((d.bias.shape = parse_dims(text))) return {};  // first: 1 is a shape here, not a switch
+  return set(d.bias_wanted, parse_switch(text), "nothing, or a shape that broadcasts to the result");
 }
 Values show_bias(const OpSpec& s) {
   const Gemm& g = s.gemm();
@@ -371,7 +372,9 @@ std::string set_text(std::string& slot, Text t, const char* wanted) {
   return {};
 }
 std::string set_text(std::optional<std::string>& slot, Text t, const char* wanted) {
-  return set_text(slot.emplace(), t, wanted);
+  if (t.empty()) return wanted;
+  slot = t;
+  return {};
 }
 std::string set_target(Draft& d, Text t) {
   return set_text(d.spec.context.target, t, "host, cuda:N, sm_NN, a profile name, a list of these, or all");
@@ -419,8 +422,12 @@ std::string set_extra(Draft& d, Text t) {
   const auto value = field ? canonical_extra(*field, pair->second) : std::nullopt;
   if (!value) {
     constexpr const char* types[] = {"a whole number", "a number", "on or off", "a name", "names separated by commas"};
-    return field ? fmt::format("{} as the value of {}", types[static_cast<int>(field->type)], pair->first)
-                 : fmt::format("a field of spec/extra_fields.def, which has no {}", pair->first);
+    if (field) return fmt::format("{} as the value of {}", types[static_cast<int>(field->type)], field->name);
+    std::vector<std::string_view> names;
+    for (const ExtraField& other : extra_fields())
+      if (other.ops & mask_of(d.op)) names.push_back(other.name);
+    const auto near = core::nearest_names(pair->first, names, 1);
+    return near.empty() ? "a field that the JSON schema lists under extra" : std::string(near[0]) + "=VALUE?";
   }
   (d.op == Op::sdpa ? d.attention().extra : d.gemm().extra)[pair->first] = *value;
   return {};

@@ -15,14 +15,13 @@ void apply_all(Draft& draft, std::span<const RawOption> options, core::Problems&
     const OptionText& text = raw.option->text;
     const std::string name(text.name);
     if (text.kind != OptionKind::repeated && !draft.given.insert(name).second) {
-      problems.push_back({name, raw.value, "one value", "the option is given more than once", {}, 0});
+      problems.push_back({name, excerpt(raw.value), "one value", "the option is given more than once", {}, 0});
       continue;
     }
     std::string wanted = raw.option->apply(draft, raw.value);
     if (wanted.empty()) continue;
     draft.bad.insert(name);
-    const std::string seen = is_plain_text(raw.value) ? raw.value.substr(0, 200) : "a text that cannot be printed";
-    problems.push_back({name, seen.empty() ? "an empty text" : seen, std::move(wanted), "the value is not understood", {}, 0});
+    problems.push_back({name, excerpt(raw.value), std::move(wanted), "the value is not understood", {}, 0});
   }
 }
 

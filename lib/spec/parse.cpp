@@ -16,13 +16,10 @@ using core::Problem;
 using core::Problems;
 using Type = JsonNode::Type;
 
-std::string printable(std::string_view text) {
-  if (!is_plain_text(text)) return "a text that cannot be printed";
-  return text.size() <= 80 ? std::string(text) : std::string(text.substr(0, 60)) + "...";
-}
+std::string printable(std::string_view text) { return excerpt(text); }
 
 std::string shown(const JsonNode& node) {
-  if (node.type == Type::text) return fmt::format("\"{}\"", printable(node.text));
+  if (node.type == Type::text) return node.text.empty() ? "an empty text" : fmt::format("\"{}\"", printable(node.text));
   if (node.type == Type::integer || node.type == Type::real) return printable(node.text);
   if (node.type == Type::boolean) return node.on ? "true" : "false";
   return std::string(type_name(node.type));

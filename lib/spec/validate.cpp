@@ -13,11 +13,7 @@ namespace {
 
 constexpr std::array<std::string_view, 6> frameworks = {"native", "torch", "vllm", "bitsandbytes", "torchao", "ggml"};
 
-// What is printed of a text that may hold anything.
-std::string shown(std::string_view text) {
-  if (!is_plain_text(text)) return "text with control characters or broken UTF-8";
-  return text.size() <= 80 ? std::string(text) : std::string(text.substr(0, 60)) + "...";
-}
+std::string shown(std::string_view text) { return excerpt(text); }
 
 void check_text(const std::string& field, std::string_view text, Checks& checks) {
   if (text.size() > 4096)

@@ -83,6 +83,12 @@ void check_mask_shape(const Attention& a, const MaskSpec& mask, Checks& checks) 
 void check_mask_content(const Attention& a, const MaskSpec& mask, bool shapes, Checks& checks) {
   const std::string& content = mask.content;
   const std::string field = "mask.content";
+  if (!is_plain_text(content) || content.size() > 4096) {
+    checks.fail(field, "a text that cannot be printed, or is too long", "UTF-8 without control characters, at most 4096 bytes",
+                "this mask content is not known");
+    return;
+  }
+  const std::string seen = excerpt(content);
   const auto parameter = [&](std::string_view prefix) -> std::optional<std::string_view> {
     if (!content.starts_with(prefix)) return std::nullopt;
     return std::string_view(content).substr(prefix.size());
@@ -91,18 +97,18 @@ void check_mask_content(const Attention& a, const MaskSpec& mask, bool shapes, C
   if (const auto text = parameter("padding:")) {
     const auto count = parse_int(*text);
     if (!count || *count < 0 || *count > keys)
-      checks.fail(field, content, shapes ? fmt::format("padding:0 to padding:{}", keys) : "padding:N with N at least 0",
+      checks.fail(field, seen, shapes ? fmt::format("padding:0 to padding:{}", keys) : "padding:N with N at least 0",
                   "this is not a number of padded keys");
     return;
   }
   if (const auto text = parameter("window:")) {
     const auto count = parse_int(*text);
-    if (!count || *count < 1) checks.fail(field, content, "window:N with N at least 1", "this is not a window size");
+    if (!count || *count < 1) checks.fail(field, seen, "window:N with N at least 1", "this is not a window size");
     return;
   }
   if (content == "causal" || content == "zeros" || content == "random") return;
-  if (!is_plain_text(content) || content.size() > 4096 || !(content.ends_with(".npy") || content.ends_with(".safetensors")))
-    checks.fail(field, is_plain_text(content) && content.size() <= 200 ? content : "a text that cannot be printed",
+  if (!content.ends_with(".npy") && !content.ends_with(".safetensors"))
+    checks.fail(field, seen,
                 "causal, padding:N, window:N, zeros, random, or a .npy or .safetensors file", "this mask content is not known");
 }
 

@@ -78,7 +78,7 @@ void check_quant(const Gemm& g, bool shapes, Checks& checks) {
     checks.fail("quant.act_bits", fmt::format("{}", q.act_bits), "4|8|16|32", "activations of this width are not known");
   if (bits_known && acts_known) check_quant_types(g, q, checks);
   if (!q.packing.empty() && !is_name(q.packing))
-    checks.fail("quant.packing", is_plain_text(q.packing) ? q.packing.substr(0, 80) : "a text that cannot be printed",
+    checks.fail("quant.packing", excerpt(q.packing),
                 "lower-case letters, digits, '-', '_' and '.'", "this is not a packing name");
   if (q.group_size < -1) {
     checks.fail("quant.group_size", fmt::format("{}", q.group_size), "at least 1, -1 (per channel) or 0 (one scale)",

@@ -117,6 +117,14 @@ bool is_plain_text(std::string_view text) {
   return true;
 }
 
+std::string excerpt(std::string_view text, std::size_t most) {
+  if (text.empty()) return "an empty text";
+  if (!is_plain_text(text)) return "a text that cannot be printed";
+  if (text.size() <= most) return std::string(text);
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;  // not inside a character
+  return std::string(text.substr(0, most)) + "...";
+}
+
 bool is_name(std::string_view text) {
   if (text.empty() || text.size() > 64) return false;
   const auto letter_or_digit = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };

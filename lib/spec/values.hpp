@@ -42,6 +42,8 @@ std::string format_quant(const Quant& quant);  // the canonical scheme text of t
 
 // Valid UTF-8 without control characters.
 bool is_plain_text(std::string_view text);
+// What a message shows of a text that may hold anything: never empty, never long, always printable.
+std::string excerpt(std::string_view text, std::size_t most = 100);
 // Lower-case letters, digits, '-', '_' and '.', starting with a letter or digit.
 bool is_name(std::string_view text);
 

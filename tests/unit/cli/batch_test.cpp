@@ -40,6 +40,12 @@ TEST_CASE("a batch file: comments, bad lines, lines and file are named", "[cli]"
   CHECK(entries[3].spec.problems()[0].field == "--casual");
 }
 
+TEST_CASE("a bias of shape 1 is a shape, not a switch", "[cli]") {
+  const auto spec = cli::parse_batch_line("gemm --x 2x3 --w 3x4 --bias=1");
+  REQUIRE(spec);
+  CHECK(spec.value().gemm().bias->shape == spec::Dims{1});
+}
+
 TEST_CASE("files that cannot be read are one entry each", "[cli]") {
   const auto missing = cli::load_specs("/nonexistent/specs.json");
   REQUIRE(missing.size() == 1);
