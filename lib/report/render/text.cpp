@@ -77,11 +77,22 @@ void candidates(Writer& w, const Case& c) {
   for (const Candidate& candidate : c.candidates) attempt_lines(w, candidate, width);
 }
 
+// With the fast path taken, what makes the other candidates slow is no part of the answer.
+bool beside_the_point(const Case& c, const GroupedFinding& g) {
+  if (c.verdict.status != Status::fast_path || g.backends.empty() || g.finding->level == "blocked") return false;
+  return std::find(g.backends.begin(), g.backends.end(), c.decision.selected.value_or("")) == g.backends.end();
+}
+
+bool about_policy(const Finding& f) { return f.id.rfind("POL", 0) == 0; }
+
 void findings(Writer& w, const Case& c) {
-  const auto all = grouped_findings(c, w.options().verbosity > 0);
-  if (all.empty()) return;
+  auto all = grouped_findings(c, w.options().verbosity > 0);
+  std::size_t hidden = 0;
+  if (w.options().verbosity < 1) hidden = std::erase_if(all, [&](const GroupedFinding& g) { return beside_the_point(c, g); });
+  if (all.empty() && hidden == 0) return;
   w.line("");
   w.line(w.ink("findings", Ink::bold));
+  if (hidden > 0) w.line(w.ink(fmt::format("  {} more on slower candidates (-v shows them)", hidden), Ink::dim));
   for (const GroupedFinding& g : all) {
     const Finding& f = *g.finding;
     const Ink ink = f.status == "met" ? Ink::good : f.status == "unknown" ? Ink::dim : f.level == "blocked" ? Ink::bad : Ink::warn;
@@ -92,6 +103,7 @@ void findings(Writer& w, const Case& c) {
     const auto part = [&](std::string_view label, const std::string& text) {
       if (!text.empty()) w.line(fmt::format("  {:<10}{}", label, text));
     };
+    if (about_policy(f) && w.options().verbosity < 1) continue;  // the user asked for it
     part("seen", f.seen);
     part("required", f.required);
     if (f.status == "met") continue;
@@ -206,7 +218,7 @@ void changes(Writer& w, const Case& c) {
   for (const GroupedFinding& g : grouped_findings(c, false)) {
     const Finding& f = *g.finding;
     // What policy asked for is no defect; a note asks for nothing.
-    if (f.fix.empty() || f.status != "unmet" || f.level == "note" || f.id.rfind("POL", 0) == 0) continue;
+    if (f.fix.empty() || f.status != "unmet" || f.level == "note" || about_policy(f) || beside_the_point(c, g)) continue;
     const int rank = f.keeps == "function" ? 0 : f.keeps == "precision" ? 1 : 2;
     std::string text = fmt::format("{} (keeps the {}", f.fix, f.keeps == "meaning" ? "call, not its meaning" : f.keeps);
     text += f.tried.empty() ? ")" : "; tried: " + f.tried + ")";
