@@ -61,6 +61,8 @@ const rules::Registry& catalogue() {
   static const rules::Registry registry = [] {
     rules::Registry all;
     all.add(dispatch::policy_rules());
+    all.add(dispatch::memory_rules());
+    all.add(dispatch::outcome_rules());
     all.add(cuda::environment_rules());
     for (const Backend& backend : all_backends()) all.add(backend.rules());
     for (const frameworks::Framework* framework : frameworks::all_frameworks())

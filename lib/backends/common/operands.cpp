@@ -26,7 +26,8 @@ void describe(Operand& o) {
   const std::int64_t width = std::max<std::int64_t>(o.transposed ? v.shape[1] : v.shape[2], 1);
   const std::int64_t lines = o.transposed ? v.shape[2] : v.shape[1];
   // With a single row any leading dimension is right, so the smallest legal one is passed.
-  o.leading = lines <= 1 ? width : o.transposed ? v.stride[2] : v.stride[1];
+  // An empty axis leaves strides of 0, which a BLAS refuses even when it has nothing to read.
+  o.leading = lines <= 1 ? width : std::max(width, o.transposed ? v.stride[2] : v.stride[1]);
 }
 
 }  // namespace

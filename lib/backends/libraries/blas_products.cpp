@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <climits>
 
 #include "ops/simd/kernels.hpp"
@@ -23,6 +24,10 @@ bool product(F* function, bool trans_a, bool trans_b, std::int64_t m, std::int64
              std::int64_t lda, const T* b, std::int64_t ldb, T beta, T* c, std::int64_t ldc) {
   if (!function || !fits({m, n, k, lda, ldb, ldc})) return false;
   if (m == 0 || n == 0) return true;
+  if (k == 0 && beta == T{0}) {  // an empty sum, without relying on what the library makes of empty operands
+    for (std::int64_t row = 0; row < m; ++row) std::fill_n(c + row * ldc, n, T{0});
+    return true;
+  }
   function(row_major, trans_a ? trans : no_trans, trans_b ? trans : no_trans, static_cast<int>(m), static_cast<int>(n),
            static_cast<int>(k), alpha, a, static_cast<int>(lda), b, static_cast<int>(ldb), beta, c, static_cast<int>(ldc));
   return true;
