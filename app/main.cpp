@@ -23,6 +23,7 @@ int call(const Invocation& in, const std::vector<std::string>& argv) {
     case Verb::explain: return run_explain(in);
     case Verb::rules: return run_rules(in);
     case Verb::backends: return run_backends(in);
+    case Verb::devices: return run_devices(in);
     case Verb::env: return run_env(in);
     case Verb::completion: print(completion_script(*dd::core::from_text<Shell>(in.arguments.at(0)))); return 0;
     case Verb::man: print(man_page()); return 0;

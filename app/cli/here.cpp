@@ -7,6 +7,8 @@
 #include "backends/environment.hpp"
 #include "cli/output.hpp"
 #include "cli/verbs.hpp"
+#include "facts/machine.hpp"
+#include "facts/profiles.hpp"
 #include "report/render/format.hpp"
 
 namespace dd::cli {
@@ -44,7 +46,55 @@ Json backends_json() {
   return out;
 }
 
+Json profile_json(const facts::DeviceProfile& p) {
+  Json fields = Json::object();
+  for (const auto& [name, field] : p.fields) fields[name] = {{"value", field.value}, {"source", field.source}};
+  return {{"name", p.name}, {"title", p.title}, {"architecture", p.architecture}, {"device_type", p.device_type}, {"fields", fields}};
+}
+
+std::string profile_text(const facts::DeviceProfile& p) {
+  std::string out = fmt::format("{}  {}{}\n", p.name, p.title, p.architecture.empty() ? "" : ", " + p.architecture);
+  for (const facts::ProfileFieldInfo& info : facts::profile_fields()) {
+    const auto it = p.fields.find(std::string(info.name));
+    if (it == p.fields.end()) {
+      out += fmt::format("  {:<28}{:<16}{}\n", info.name, "unknown", info.text);
+    } else {
+      out += fmt::format("  {:<28}{:<16}{}\n", info.name, fmt::format("{} {}", it->second.value, info.unit), it->second.source);
+    }
+  }
+  return out;
+}
+
 }  // namespace
+
+int run_devices(const Invocation& in) {
+  std::vector<facts::DeviceProfile> shown;
+  for (const std::string& name : in.arguments) {
+    auto found = facts::find_profiles(name);
+    if (!found) {
+      complain(found.problems());
+      return 2;
+    }
+    shown.insert(shown.end(), found->begin(), found->end());
+  }
+  const bool list = in.arguments.empty();
+  if (list) shown = facts::known_profiles();
+  if (in.run.format == Format::json) {
+    Json out = Json::array();
+    for (const facts::DeviceProfile& p : shown) out.push_back(profile_json(p));
+    print(out.dump(2) + "\n");
+    return 0;
+  }
+  if (!list) {
+    for (const facts::DeviceProfile& p : shown) print(profile_text(p));
+    return 0;
+  }
+  const facts::Machine& m = facts::machine();
+  print(fmt::format("here\n  {:<14}{}, {} threads, {}\n", "host", m.cpu_model.empty() ? "processor unknown" : m.cpu_model, m.threads, m.isa));
+  print("profiles (GPUs that need not be here; `dispatchdoctor devices NAME` shows the fields and their sources)\n");
+  for (const facts::DeviceProfile& p : shown) print(fmt::format("  {:<14}{}\n", p.name, p.title));
+  return 0;
+}
 
 int run_backends(const Invocation& in) {
   print(in.run.format == Format::json ? backends_json().dump(2) + "\n" : backends_text(in.run));
