@@ -137,7 +137,7 @@ Reply CaseRun::run(const AttemptRequest& request, bool bench) {
   return supervisor_.run(*request.worker, std::move(job));
 }
 
-report::Attempt CaseRun::attempt(const AttemptRequest& request, const ops::cases::ReferenceValues& reference) {
+report::Attempt CaseRun::attempt(const AttemptRequest& request, const ops::cases::ReferenceValues& reference, std::string* which) {
   Reply reply = run(request, false);
   report::Attempt a;
   a.policy = request.policy;
@@ -145,6 +145,7 @@ report::Attempt CaseRun::attempt(const AttemptRequest& request, const ops::cases
   a.outcome = outcome_of(reply);
   a.error = error_of(reply);
   a.evidence = std::move(reply.done.evidence);
+  if (which) *which = reply.done.ran;
   a.seconds = reply.ending == Ending::answered && reply.done.seconds > 0 ? reply.done.seconds : reply.seconds;
   if (reply.ending == Ending::interrupted) interrupted_ = true;
   add_printed(a.evidence, reply.printed);

@@ -31,7 +31,8 @@ class CaseRun {
   ~CaseRun();
 
   // Runs and compares; under settings.bench a matched attempt is timed by a second job.
-  report::Attempt attempt(const AttemptRequest& request, const ops::cases::ReferenceValues& reference);
+  // `which` takes the backend that the worker says it picked by itself.
+  report::Attempt attempt(const AttemptRequest& request, const ops::cases::ReferenceValues& reference, std::string* which = nullptr);
   // Without comparison, for the exact pass. What the area holds afterwards is output().
   Reply run(const AttemptRequest& request, bool bench);
   core::Tensor output() const;          // a view of the area

@@ -163,7 +163,11 @@ Message parse_message(std::string_view line) {
   if (!j.is_object()) return {};
   const std::string kind = text(j, "dd");
   if (kind == "hello") {
-    Hello h{static_cast<int>(integer(j, "protocol")), text(j, "worker"), {}};
+    Hello h{static_cast<int>(integer(j, "protocol")), text(j, "worker"), {}, text(j, "problem")};
+    if (j.contains("problem") && j["problem"].is_object()) {
+      const json& p = j["problem"];
+      h.problem = fmt::format("{}: {} ({})", text(p, "code"), text(p, "text"), text(p, "source"));
+    }
     if (j.contains("versions") && j["versions"].is_object())
       for (const auto& [name, value] : j["versions"].items())
         if (value.is_string() && h.versions.size() < 200) h.versions[name] = value.get<std::string>();

@@ -49,6 +49,7 @@ struct Hello {
   int protocol = 0;
   std::string worker;
   std::map<std::string, std::string> versions;
+  std::string problem;  // why it will answer every job with unavailable; empty otherwise
 };
 struct Started {
   std::int64_t id = 0;

@@ -42,6 +42,13 @@ std::string hidden_work(const Case& c, const Candidate& selected) {
   return bytes > 0 ? fmt::format("{} ({} bytes)", what, bytes) : std::string();
 }
 
+// The case is about a device or version that is not here.
+bool predicted(const Case& c) {
+  return std::any_of(c.candidates.begin(), c.candidates.end(), [](const Candidate& candidate) {
+    return std::any_of(candidate.attempts.begin(), candidate.attempts.end(), [](const Attempt& a) { return a.outcome == Outcome::predicted; });
+  });
+}
+
 // Why a candidate did not serve the call, in a few words.
 std::string reason_of(const Candidate& c, const report::Step& step) {
   for (const std::string& id : step.finding_ids)
@@ -94,6 +101,11 @@ void no_selection(Case& c) {
   const bool none_tried = std::all_of(c.candidates.begin(), c.candidates.end(), [](const Candidate& candidate) {
     return std::all_of(candidate.attempts.begin(), candidate.attempts.end(), [](const Attempt& a) { return a.outcome == Outcome::not_tried; });
   });
+  if (predicted(c) && c.decision.steps.empty()) {
+    c.verdict.status = Status::undetermined;
+    c.verdict.summary = "facts that decide are not known";
+    return;
+  }
   if (c.candidates.empty() || (none_tried && c.decision.steps.empty())) {
     c.verdict.status = Status::undetermined;
     c.verdict.summary = c.candidates.empty() ? "no backend of this build serves such calls" : "nothing was run";
@@ -219,9 +231,18 @@ void set_verdict(Case& c) {
   if (selected) selection(c, *selected);
   else no_selection(c);
   const bool anything = std::any_of(c.candidates.begin(), c.candidates.end(), [](const Candidate& candidate) {
-    return std::any_of(candidate.attempts.begin(), candidate.attempts.end(), [](const Attempt& a) { return a.outcome != Outcome::blocked && a.outcome != Outcome::not_tried; });
+    return std::any_of(candidate.attempts.begin(), candidate.attempts.end(), [](const Attempt& a) {
+      return a.outcome != Outcome::blocked && a.outcome != Outcome::not_tried && a.outcome != Outcome::predicted;
+    });
   });
   if (!anything) c.verdict.grade = report::Grade::modelled;
+  if (!anything && predicted(c)) {
+    c.verdict.summary = "not run, by the rules alone: " + c.verdict.summary;
+    for (const Candidate& candidate : c.candidates)
+      for (const Attempt& a : candidate.attempts)
+        if (a.outcome == Outcome::predicted && a.error && std::find(c.verdict.because.begin(), c.verdict.because.end(), a.error->text) == c.verdict.because.end())
+          c.verdict.because.push_back(a.error->text);
+  }
   // A wrong result is said wherever it was seen, not only of the backend that was chosen.
   for (const Candidate& candidate : c.candidates) {
     if (&candidate == selected && c.verdict.status == Status::wrong_result) continue;
@@ -261,7 +282,8 @@ int exit_code_of(const Case& c, bool forced) {
     if (!passed) return 3;
   }
   if (forced && !c.decision.selected && c.verdict.status != Status::undetermined) return 3;
-  return tested(c) ? 0 : 5;
+  // A prediction is a diagnosis too, as long as it decides.
+  return tested(c) || (predicted(c) && c.verdict.status != Status::undetermined) ? 0 : 5;
 }
 
 int exit_code_of(std::span<const Case> cases) {
@@ -269,7 +291,7 @@ int exit_code_of(std::span<const Case> cases) {
   for (int code : precedence)
     if (std::any_of(cases.begin(), cases.end(), [&](const Case& c) { return c.exit_code == code; })) {
       // Something was tested as long as one case was.
-      if (code == 5 && std::any_of(cases.begin(), cases.end(), tested)) continue;
+      if (code == 5 && std::any_of(cases.begin(), cases.end(), [](const Case& c) { return c.exit_code != 5 && c.problems.empty(); })) continue;
       return code;
     }
   return 0;

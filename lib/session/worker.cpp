@@ -199,7 +199,7 @@ int run_worker(int in_fd, int out_fd, const WorkerSetup& setup) {
   const struct rlimit no_core {0, 0};  // a crash here is expected work; dumping gigabytes of tensors is not
   ::setrlimit(RLIMIT_CORE, &no_core);
 
-  send(out, to_line(Hello{protocol_version, "native", {{"dispatchdoctor", std::string(core::tool_version())}}}));
+  send(out, to_line(Hello{protocol_version, "native", {{"dispatchdoctor", std::string(core::tool_version())}}, {}}));
   JobQueue queue(in);
   NativeWorker worker(setup);
   for (;;) {

@@ -1,0 +1,164 @@
+#include "session/case_work.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "dispatch/dispatch.hpp"
+#include "session/findings.hpp"
+#include "session/interrupt.hpp"
+#include "session/memory.hpp"
+#include "session/verdict.hpp"
+
+namespace dd::session {
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// The repro line without the program's name, cut to what fits on a line.
+std::string title_of(const std::string& repro) {
+  const std::size_t space = repro.find(' ');
+  std::string title = space == std::string::npos ? repro : repro.substr(space + 1);
+  if (title.size() > 100) title = title.substr(0, 97) + "...";
+  return title;
+}
+
+bool has_finding(const report::Candidate& c, std::string_view id) {
+  return std::any_of(c.findings.begin(), c.findings.end(), [&](const report::Finding& f) { return f.id == id; });
+}
+
+}  // namespace
+
+bool ran(report::Outcome o) { return o == report::Outcome::matched || o == report::Outcome::off || o == report::Outcome::mistrusted; }
+
+report::Attempt not_run(const std::string& policy, spec::Mode mode, report::Outcome outcome, std::string code, std::string text, std::string source) {
+  report::Attempt a;
+  a.policy = policy;
+  a.mode = core::to_text(mode);
+  a.outcome = outcome;
+  a.error = report::Error{std::move(code), std::move(text), std::move(source)};
+  return a;
+}
+
+CaseWork::CaseWork(const spec::OpSpec& spec, const std::string& id, const Services& services, const Settings& settings, Supervisor& supervisor,
+                   std::shared_ptr<Scratch> scratch)
+    : spec_(spec), services_(services), settings_(settings), supervisor_(supervisor), scratch_(std::move(scratch)), begin_(now()) {
+  case_.id = id;
+  case_.spec_json = services_.canonical(spec_);
+  case_.repro = services_.repro(spec_);
+  case_.title = title_of(case_.repro);
+}
+
+bool CaseWork::fits() {
+  estimate_ = estimate(spec_);
+  const auto available = memory_available();
+  if (!available || estimate_.common() <= static_cast<double>(*available)) return true;
+  case_.problems.push_back(fmt::format("the call does not fit into memory: {}; available {} bytes", estimate_.text(), *available));
+  return false;
+}
+
+bool CaseWork::make_reference(bool with_dropout_keep) {
+  auto inputs = ops::cases::make_inputs(spec_);
+  if (!inputs) return refuse(inputs.problems());
+  inputs_ = std::move(*inputs);
+  auto reference = ops::cases::run_reference(spec_, inputs_, settings_.reference_budget, settings_.threads);
+  if (!reference) return refuse(reference.problems());
+  reference_ = std::move(*reference);
+  case_.reference = report::Reference{reference_.name, reference_.accumulate, reference_.bound_text, reference_.scope, reference_.seconds};
+  // Only a worker that cannot make the mask from the seed itself is given it: it is as large as the scores.
+  if (with_dropout_keep && spec_.is_attention() && spec_.attention().dropout_p > 0) inputs_["dropout_keep"] = ops::cases::dropout_keep_tensor(spec_);
+  auto run = CaseRun::make(spec_, case_.spec_json, inputs_, settings_, supervisor_, scratch_);
+  if (!run) return refuse(run.problems());
+  run_ = std::move(*run);
+  exact_.emplace(spec_, case_.spec_json, settings_, supervisor_, scratch_);
+  if (settings_.save_folder) {
+    saver_.emplace(*settings_.save_folder, case_.id, case_.spec_json, case_);
+    saver_->inputs(spec_, inputs_);
+    saver_->reference(reference_);
+  }
+  return true;
+}
+
+bool CaseWork::refuse(const core::Problems& problems) {
+  for (const core::Problem& p : problems) case_.problems.push_back(core::to_text(p));
+  return false;
+}
+
+bool CaseWork::stopped() const { return stop_signal() != 0 || (run_ && run_->interrupted()); }
+
+report::Attempt CaseWork::run_attempt(const AttemptRequest& request, std::string* which) {
+  report::Attempt a = run_->attempt(request, reference_, which);
+  if (!ran(a.outcome)) return a;
+  const std::string name = request.backend.empty() ? (which && !which->empty() ? *which : "default") : request.backend;
+  if (saver_) saver_->output(name, request.policy, a.mode, run_->output());
+  if (request.policy == "force" && a.outcome == report::Outcome::matched && !stopped()) a.comparison->exact_pass = exact_->check(request);
+  if (a.comparison->exact_pass.find("differ") != std::string::npos) {
+    a.outcome = report::Outcome::off;
+    a.comparison->verdict = "off";
+  }
+  return a;
+}
+
+void CaseWork::hold_against_rules(Entry& e, const report::Attempt& a) {
+  if (!ran(a.outcome) && a.outcome != report::Outcome::refused) return;
+  using facts::Id;
+  const auto set = [&](Id id, facts::Value value) { e.facts.set(id, std::move(value), facts::Provenance::measured, "run"); };
+  set(Id::rules_block, e.blocked);
+  set(Id::run_ran, ran(a.outcome));
+  const auto add = [&](std::string_view owner) {
+    for (const rules::Rule& rule : dispatch::outcome_rules()) {
+      if (rule.id.substr(0, 3) != owner || has_finding(e.out, rule.id)) continue;
+      const rules::Finding found = rules::evaluate(rule, e.facts);
+      if (found.status == rules::Truth::unmet) e.out.findings.push_back(to_report(found));
+    }
+  };
+  // Where the rules cannot tell, there is nothing to disagree with.
+  if (e.out.eligibility != "unknown") add("RUL");
+  if (!a.comparison) return;
+  const report::Comparison& c = *a.comparison;
+  const bool inexact = c.exact_pass.find("differ") != std::string::npos;
+  set(Id::run_mismatched, std::max(c.mismatched, std::int64_t{inexact}));
+  set(Id::run_unwritten, c.unwritten);
+  set(Id::run_outside, c.guard_damaged);
+  // Poison is a NaN too; what was never written has a rule of its own.
+  set(Id::run_extra_nan, std::max<std::int64_t>(0, c.nan_got - c.nan_want - c.unwritten));
+  set(Id::run_judged, c.mistrust.empty() ? std::string("yes") : c.mistrust);
+  add("NUM");
+}
+
+void CaseWork::take_decision(const dispatch::Decision& d) {
+  case_.decision.policy = d.policy;
+  case_.decision.order = d.order;
+  case_.decision.selected = d.selected;
+  case_.decision.steps.clear();
+  for (const dispatch::Step& s : d.steps) case_.decision.steps.push_back({s.backend, std::string(core::to_text(s.action)), s.finding_ids});
+}
+
+CaseWork::Entry* CaseWork::entry(std::string_view name) {
+  const auto it = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.out.backend == name; });
+  return it == entries_.end() ? nullptr : &*it;
+}
+
+report::Case CaseWork::finish() {
+  for (Entry& e : entries_) {
+    auto findings = to_report(e.findings, settings_.with_met);
+    // Rules first, then what running showed.
+    findings.insert(findings.end(), std::make_move_iterator(e.out.findings.begin()), std::make_move_iterator(e.out.findings.end()));
+    e.out.findings = std::move(findings);
+    case_.candidates.push_back(std::move(e.out));
+  }
+  if (!case_.problems.empty()) {
+    case_.verdict = {report::Status::undetermined, report::Grade::modelled, case_.problems.front(), {}};
+  } else {
+    set_verdict(case_);
+    check_requirements(case_, settings_.requirements, settings_.unknown_passes);
+  }
+  case_.exit_code = exit_code_of(case_, spec_.policy.force.has_value());
+  case_.seconds = now() - begin_;
+  return std::move(case_);
+}
+
+}  // namespace dd::session

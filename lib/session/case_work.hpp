@@ -1,0 +1,62 @@
+// What the cases of every dispatcher share: memory check, inputs and reference, one attempt with comparison, findings on what
+// a run showed, and the end of a case. The dispatchers themselves are in diagnose.cpp (ours) and framework_case.cpp.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dispatch/dispatch.hpp"
+#include "session/attempt.hpp"
+#include "session/estimate.hpp"
+#include "session/save.hpp"
+#include "session/settings.hpp"
+
+namespace dd::session {
+
+bool ran(report::Outcome outcome);  // matched, off or mistrusted
+report::Attempt not_run(const std::string& policy, spec::Mode mode, report::Outcome outcome, std::string code, std::string text, std::string source);
+
+class CaseWork {
+ protected:
+  CaseWork(const spec::OpSpec& spec, const std::string& id, const Services& services, const Settings& settings, Supervisor& supervisor,
+           std::shared_ptr<Scratch> scratch);
+
+  struct Entry {  // a candidate on its way into the report
+    const backends::Backend* backend = nullptr;  // of ours; absent for those of a framework
+    facts::FactSet facts;
+    std::vector<rules::Finding> findings;
+    report::Candidate out;
+    bool blocked = false;
+  };
+
+  bool fits();                                     // else the case has a problem with the figures
+  bool make_reference(bool with_dropout_keep);     // inputs, reference, and the files that workers see
+  bool refuse(const core::Problems& problems);     // always false
+  bool stopped() const;
+  // `which` takes the backend that a framework says it picked.
+  report::Attempt run_attempt(const AttemptRequest& request, std::string* which = nullptr);
+  // Rule against library, and what the comparison says, as findings of the candidate; each once.
+  void hold_against_rules(Entry& e, const report::Attempt& a);
+  void take_decision(const dispatch::Decision& decision);
+  Entry* entry(std::string_view name);
+  report::Case finish();
+
+  const spec::OpSpec& spec_;
+  const Services& services_;
+  const Settings& settings_;
+  Supervisor& supervisor_;
+  std::shared_ptr<Scratch> scratch_;
+  double begin_;
+  report::Case case_;
+  Estimate estimate_;
+  facts::FactSet facts_;
+  std::vector<Entry> entries_;
+  core::TensorMap inputs_;
+  ops::cases::ReferenceValues reference_;
+  std::unique_ptr<CaseRun> run_;
+  std::optional<ExactPass> exact_;
+  std::optional<TensorSaver> saver_;
+};
+
+}  // namespace dd::session

@@ -1,0 +1,268 @@
+#include "session/framework_case.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "dispatch/dispatch.hpp"
+#include "frameworks/framework.hpp"
+#include "session/case_work.hpp"
+#include "session/findings.hpp"
+#include "session/interrupt.hpp"
+
+namespace dd::session {
+namespace {
+
+using facts::Id;
+using report::Outcome;
+
+bool on_this_machine(const std::string& target) {
+  return target.empty() || target == "cpu" || target == "host" || target.rfind("cuda", 0) == 0;
+}
+
+class FrameworkCase : CaseWork {
+ public:
+  using CaseWork::CaseWork;
+
+  report::Case run() {
+    framework_ = frameworks::find_framework(spec_.context.framework);
+    worker_ = find_worker();
+    if (!framework_ && !worker_) {
+      case_.problems.push_back(fmt::format("context.framework: no framework of that name is known (seen {})", spec_.context.framework));
+      return finish();
+    }
+    services_.add_facts(spec_, facts_);
+    greet();
+    predict();
+    if (!why_not_here_.empty()) {
+      settle_for_prediction();
+    } else if (fits() && make_reference(true)) {
+      let_it_choose(spec_.mode);
+      force_each();
+      for (spec::Mode mode : spec_.further_modes)
+        if (mode != spec_.mode) let_it_choose(mode);
+    }
+    case_.facts = to_report(facts_);
+    return finish();
+  }
+
+ private:
+  const WorkerKind* find_worker() const {
+    for (const WorkerKind& kind : services_.workers)
+      if (kind.name == spec_.context.framework) return &kind;
+    return nullptr;
+  }
+
+  // Whether the worker can run this very call; its versions become facts. Else why_not_here_ says why.
+  void greet() {
+    if (!on_this_machine(spec_.context.target)) {
+      why_not_here_ = fmt::format("{} is not on this machine", spec_.context.target);
+      return;
+    }
+    if (!worker_) {
+      why_not_here_ = fmt::format("no worker runs {} here", spec_.context.framework);
+      return;
+    }
+    const auto hello = supervisor_.hello(*worker_);
+    if (!hello) {
+      why_not_here_ = core::to_text(hello.problems().front());
+      return;
+    }
+    const auto version = hello->versions.find(spec_.context.framework);
+    if (version == hello->versions.end()) {
+      why_not_here_ = hello->problem.empty() ? fmt::format("the worker found no {}", spec_.context.framework) : hello->problem;
+      return;
+    }
+    facts::Version here, wanted;
+    if (spec_.context.torch && spec_.context.framework == "torch" && facts::Version::parse(version->second, here) &&
+        facts::Version::parse(*spec_.context.torch, wanted) && here != wanted) {
+      why_not_here_ = fmt::format("torch {} is installed here, {} was asked for", version->second, *spec_.context.torch);
+      return;
+    }
+    add_worker_facts(*hello, facts_);
+  }
+
+  void predict() {
+    if (!framework_ || !framework_->serves(spec_)) return;
+    const frameworks::Diagnosis d = frameworks::diagnose(*framework_, spec_, facts_, settings_.with_met);
+    case_.findings = to_report(d.call_findings, settings_.with_met);
+    for (const frameworks::CandidateResult& c : d.candidates) {
+      Entry e;
+      e.facts = facts_;
+      e.findings = c.findings;
+      e.out.backend = c.candidate.name;
+      e.out.layer = "backend";
+      e.out.fast = c.candidate.fast;
+      const bool blocked = c.standing == frameworks::Standing::refused || c.standing == frameworks::Standing::raises;
+      e.blocked = blocked;
+      e.out.eligibility = blocked ? "blocked" : c.standing == frameworks::Standing::unknown ? "unknown" : "eligible";
+      entries_.push_back(std::move(e));
+    }
+    take_decision(d.decision);
+    predicted_ = d.selected;
+    undetermined_ = d.undetermined;
+    case_.decision.selected = d.error ? std::nullopt : d.selected;
+  }
+
+  // No run: the rules' word alone, marked as such.
+  void settle_for_prediction() {
+    for (Entry& e : entries_) {
+      const auto ids = dispatch::ids_of(e.findings, rules::Level::blocks);
+      std::string text;
+      for (const std::string& id : ids) text += (text.empty() ? "" : " ") + id;
+      const Outcome outcome = e.blocked ? Outcome::blocked : Outcome::predicted;
+      e.out.attempts.push_back(not_run("force", spec_.mode, outcome, e.blocked ? text : "not-run", e.blocked ? "a rule blocks it" : why_not_here_, "rules"));
+    }
+    if (entries_.empty()) {
+      pseudo().out.attempts.push_back(not_run("allow", spec_.mode, Outcome::unavailable, "not-run", why_not_here_, "session"));
+      case_.decision.policy = "allow";
+    }
+    if (undetermined_) case_.decision.selected.reset();
+  }
+
+  // The call itself, for what no backend name can be given.
+  Entry& pseudo() {
+    if (Entry* known = entry(spec_.context.framework)) return *known;
+    Entry e;
+    e.facts = facts_;
+    e.out.backend = spec_.context.framework;
+    e.out.layer = "api";
+    e.out.eligibility = "unknown";
+    entries_.push_back(std::move(e));
+    return entries_.back();
+  }
+
+  Entry& entry_or_new(const std::string& name) {
+    if (Entry* known = entry(name)) return *known;
+    Entry e;
+    e.facts = facts_;
+    e.out.backend = name;
+    e.out.layer = "backend";
+    e.out.eligibility = "unknown";
+    entries_.push_back(std::move(e));
+    return entries_.back();
+  }
+
+  std::vector<std::string> allowed() const {
+    const spec::Policy& p = spec_.policy;
+    if (!p.allow && p.deny.empty() && !p.order) return {};
+    std::vector<dispatch::Candidate> candidates;
+    for (const Entry& e : entries_) candidates.push_back({e.out.backend, {}});
+    std::vector<std::string> out;
+    for (const std::string& name : dispatch::walk_order(p, candidates)) {
+      const bool listed = !p.allow || std::find(p.allow->begin(), p.allow->end(), name) != p.allow->end();
+      const bool denied = std::find(p.deny.begin(), p.deny.end(), name) != p.deny.end();
+      if (listed && !denied) out.push_back(name);
+    }
+    return out;
+  }
+
+  // The framework's own dispatcher under the caller's policy.
+  void let_it_choose(spec::Mode mode) {
+    if (spec_.policy.force) return;
+    if (stopped()) {
+      pseudo().out.attempts.push_back(not_run("allow", mode, Outcome::not_tried, "interrupted", "stopped by the user", "supervisor"));
+      return;
+    }
+    std::string which;
+    const report::Attempt a = run_attempt({worker_, "", "allow", mode, allowed()}, &which);
+    const bool first = mode == spec_.mode;
+    if (which.empty() && ran(a.outcome)) which = first ? "" : case_.decision.selected.value_or("");
+    Entry& e = which.empty() ? pseudo() : entry_or_new(which);
+    e.out.grade = report::Grade::ran;
+    if (first) settle(e.out.backend, a);
+    hold_against_rules(e, a);
+    e.out.attempts.push_back(a);
+  }
+
+  // What ran becomes the decision; the prediction is held against it.
+  void settle(const std::string& which, const report::Attempt& a) {
+    const bool served = ran(a.outcome);
+    if (served && predicted_ && !undetermined_ && which != *predicted_ && which != spec_.context.framework) {
+      facts_.set(Id::chosen_backend, *predicted_, facts::Provenance::derived, "rules");
+      facts_.set(Id::run_backend, which, facts::Provenance::measured, "run");
+      for (const rules::Rule& rule : dispatch::outcome_rules())
+        if (rule.id == "RUL003") case_.findings.push_back(to_report(rules::evaluate(rule, facts_)));
+    }
+    if (!served) {
+      case_.decision.selected.reset();
+      for (report::Step& s : case_.decision.steps)
+        if (s.action == "chosen") s.action = "failed";
+      return;
+    }
+    if (case_.decision.selected != which) {
+      case_.decision.steps.clear();
+      case_.decision.steps.push_back({which, "chosen", {}});
+    }
+    case_.decision.selected = which;
+    if (case_.decision.policy.empty()) case_.decision.policy = "allow";
+  }
+
+  // Each backend on its own. What a rule blocks is tried as well: the framework refuses by itself, and its answer is
+  // what the rule is held against. Only the caller's policy is obeyed.
+  void force_each() {
+    const std::size_t known = entries_.size();
+    for (std::size_t i = 0; i < known; ++i) {
+      Entry& e = entries_[i];
+      if (e.out.layer == "api") continue;
+      const auto ids = dispatch::ids_of(e.findings, rules::Level::blocks);
+      const auto policy = std::find_if(ids.begin(), ids.end(), [](const std::string& id) { return id.rfind("POL", 0) == 0; });
+      if (stopped()) {
+        e.out.attempts.push_back(not_run("force", spec_.mode, Outcome::not_tried, "interrupted", "stopped by the user", "supervisor"));
+      } else if (policy != ids.end()) {
+        e.out.attempts.push_back(not_run("force", spec_.mode, Outcome::blocked, *policy, "the policy does not permit it", "rules"));
+      } else {
+        report::Attempt a = run_attempt({worker_, e.out.backend, "force", spec_.mode, {}});
+        e.out.grade = report::Grade::ran;
+        hold_against_rules(e, a);
+        if (spec_.policy.force && e.out.backend == *spec_.policy.force) settle(e.out.backend, a);
+        e.out.attempts.push_back(std::move(a));
+      }
+    }
+  }
+
+  const frameworks::Framework* framework_ = nullptr;
+  const WorkerKind* worker_ = nullptr;
+  std::string why_not_here_;
+  std::optional<std::string> predicted_;
+  bool undetermined_ = false;
+};
+
+// "9.1.0", or the number that cuDNN's own function gives: 90100, before version 9 8906.
+bool cudnn_version(const std::string& text, facts::Version& out) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return facts::Version::parse(text, out);
+  const std::int64_t step = number >= 90000 ? 10000 : 1000;
+  out = facts::Version::of(number / step, number % step / 100, number % 100);
+  return number > 0;
+}
+
+}  // namespace
+
+void add_worker_facts(const Hello& hello, facts::FactSet& facts) {
+  const auto find = [&](const char* name) -> const std::string* {
+    const auto it = hello.versions.find(name);
+    return it == hello.versions.end() ? nullptr : &it->second;
+  };
+  const auto set = [&](Id id, facts::Value value) {
+    if (!facts.known(id)) facts.set(id, std::move(value), facts::Provenance::measured, "worker");
+  };
+  facts::Version v;
+  if (const auto* text = find("torch"); text && facts::Version::parse(*text, v)) set(Id::torch_version, v);
+  if (const auto* text = find("torch.cuda"); text && facts::Version::parse(*text, v)) set(Id::cuda_version, v);
+  if (const auto* text = find("torch.cudnn"); text && cudnn_version(*text, v)) set(Id::cudnn_version, v);
+  if (const auto* text = find("torch.compute_capability")) {
+    // "9.0" -> 90
+    int major = 0, minor = 0;
+    if (std::sscanf(text->c_str(), "%d.%d", &major, &minor) == 2) set(Id::compute_capability, std::int64_t{10} * major + minor);
+  }
+}
+
+report::Case diagnose_framework(const spec::OpSpec& spec, const std::string& id, const Services& services, const Settings& settings,
+                                Supervisor& supervisor, const std::shared_ptr<Scratch>& scratch) {
+  return FrameworkCase(spec, id, services, settings, supervisor, scratch).run();
+}
+
+}  // namespace dd::session
