@@ -34,6 +34,10 @@ bool has_finding(const report::Candidate& c, std::string_view id) {
 
 bool ran(report::Outcome o) { return o == report::Outcome::matched || o == report::Outcome::off || o == report::Outcome::mistrusted; }
 
+bool on_this_machine(const std::string& target) {
+  return target.empty() || target == "cpu" || target == "host" || target.rfind("cuda", 0) == 0;
+}
+
 report::Attempt not_run(const std::string& policy, spec::Mode mode, report::Outcome outcome, std::string code, std::string text, std::string source) {
   report::Attempt a;
   a.policy = policy;

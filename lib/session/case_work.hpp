@@ -15,13 +15,16 @@
 namespace dd::session {
 
 bool ran(report::Outcome outcome);  // matched, off or mistrusted
+// Whether a call for this target can be executed here at all: a processor, or a GPU by number; a profile's name cannot.
+bool on_this_machine(const std::string& target);
 report::Attempt not_run(const std::string& policy, spec::Mode mode, report::Outcome outcome, std::string code, std::string text, std::string source);
 
 class CaseWork {
- protected:
+ public:
   CaseWork(const spec::OpSpec& spec, const std::string& id, const Services& services, const Settings& settings, Supervisor& supervisor,
            std::shared_ptr<Scratch> scratch);
 
+ protected:
   struct Entry {  // a candidate on its way into the report
     const backends::Backend* backend = nullptr;  // of ours; absent for those of a framework
     facts::FactSet facts;

@@ -16,7 +16,11 @@ namespace {
 using backends::Backend;
 using report::Outcome;
 
-bool on_gpu(const spec::OpSpec& spec) { return spec.context.target.rfind("cuda", 0) == 0; }
+// Every target but the processor is a GPU, whether it is here or a profile.
+bool on_gpu(const spec::OpSpec& spec) {
+  const std::string& target = spec.context.target;
+  return !target.empty() && target != "cpu" && target != "host";
+}
 
 bool serves(const Backend& b, const spec::OpSpec& spec) {
   if (b.op != (spec.is_attention() ? spec::Op::sdpa : spec::Op::gemm)) return false;
@@ -37,11 +41,11 @@ class NativeCase : CaseWork {
   using CaseWork::CaseWork;
 
   report::Case run() {
-    if (fits()) {
+    if (!here_ || fits()) {
       gather_facts();
       evaluate_candidates();
       // Without anything to run neither inputs nor reference are needed.
-      if (!anything_to_run() || stop_signal() != 0 || make_reference(false)) {
+      if (!here_ || !anything_to_run() || stop_signal() != 0 || make_reference(false)) {
         decide();
         force_each();
         further_modes();
@@ -74,7 +78,7 @@ class NativeCase : CaseWork {
         e.findings.insert(e.findings.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
       };
       add(dispatch::policy_rules());
-      add(dispatch::memory_rules());
+      if (here_) add(dispatch::memory_rules());
       add(b.rules());
       const rules::Eligibility eligibility = rules::eligibility(e.findings);
       e.blocked = eligibility == rules::Eligibility::blocked;
@@ -93,9 +97,11 @@ class NativeCase : CaseWork {
   // Why no attempt is made, or nullopt.
   std::optional<report::Attempt> prevented(const Entry& e, const std::string& policy, spec::Mode mode) {
     if (stopped()) return not_run(policy, mode, Outcome::not_tried, "interrupted", "stopped by the user", "supervisor");
+    if (!here_ && !e.blocked)
+      return not_run(policy, mode, Outcome::predicted, "not-run", fmt::format("{} is not on this machine", spec_.context.target), "rules");
     const auto blocking = dispatch::ids_of(e.findings, rules::Level::blocks);
     const bool by_policy = e.blocked && std::all_of(blocking.begin(), blocking.end(), [](const std::string& id) { return id.rfind("POL", 0) == 0; });
-    if (!by_policy) {
+    if (!by_policy && here_) {
       if (const std::string missing = mode_missing(*e.backend, mode); !missing.empty())
         return not_run(policy, mode, Outcome::unavailable, "mode", missing, "native dispatcher");
       if (e.backend->probe) {
@@ -104,7 +110,7 @@ class NativeCase : CaseWork {
       }
       if (!e.backend->run) return not_run(policy, mode, Outcome::unavailable, "not-built", "this build has no code to run it", "this build");
     }
-    if (!e.blocked || (settings_.run_blocked && !by_policy)) return std::nullopt;
+    if (!e.blocked || (settings_.run_blocked && !by_policy && here_)) return std::nullopt;
     std::string ids, titles;
     for (const rules::Finding& f : e.findings) {
       if (f.rule->level != rules::Level::blocks || f.status != rules::Truth::unmet) continue;
@@ -136,7 +142,8 @@ class NativeCase : CaseWork {
     const dispatch::Decision d = dispatch::decide(spec_.policy, candidates, [&](const std::string& name) {
       Entry& e = *entry(name);
       const report::Attempt& a = attempt(e, user_force ? "force" : "allow", spec_.mode);
-      dispatch::Tried tried{ran(a.outcome), {}};
+      // What is not here is taken at its rules' word; the verdict's grade says so.
+      dispatch::Tried tried{ran(a.outcome) || a.outcome == Outcome::predicted, {}};
       if (a.outcome == Outcome::refused)
         for (const report::Finding& f : e.out.findings)
           if (f.id.rfind("RUL", 0) == 0) tried.finding_ids.push_back(f.id);
@@ -157,6 +164,8 @@ class NativeCase : CaseWork {
       for (Entry& e : entries_)
         if (mode != spec_.mode) attempt(e, "force", mode);
   }
+
+  const bool here_ = on_this_machine(spec_.context.target);
 };
 
 }  // namespace

@@ -17,10 +17,6 @@ namespace {
 using facts::Id;
 using report::Outcome;
 
-bool on_this_machine(const std::string& target) {
-  return target.empty() || target == "cpu" || target == "host" || target.rfind("cuda", 0) == 0;
-}
-
 class FrameworkCase : CaseWork {
  public:
   using CaseWork::CaseWork;

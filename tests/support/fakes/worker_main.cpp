@@ -6,10 +6,12 @@
 
 #include "session/worker.hpp"
 #include "support/fakes/fakes.hpp"
+#include "support/fakes/framework.hpp"
 #include "support/fakes/spec_reader.hpp"
 
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "";
+  if (!std::strcmp(how, "torch")) return dd::test::run_framework(argc > 2 ? argv[2] : "fused");
   if (!std::strcmp(how, "old-protocol")) {
     std::puts("{\"dd\":\"hello\",\"protocol\":99,\"worker\":\"fake\"}");
     std::fflush(stdout);

@@ -61,7 +61,7 @@ struct World {
     services.add_facts = add_facts;
     services.canonical = short_json;
     services.repro = short_repro;
-    settings.timeout = 1;
+    settings.timeout = 60;
     settings.memory_limit = 256 << 20;
   }
 
@@ -118,12 +118,11 @@ TEST_CASE("diagnose: a fast backend that is right") {
 }
 
 TEST_CASE("diagnose: every fault has its outcome and finding, and takes nothing else along") {
-  World w({"fake-crash", "fake-exit", "fake-hang", "fake-hog", "fake-bad-alloc", "fake-throw", "fake-refuse", "fake-missing", "fake-no-run", "fake-wrong",
+  World w({"fake-crash", "fake-exit", "fake-hog", "fake-bad-alloc", "fake-throw", "fake-refuse", "fake-missing", "fake-no-run", "fake-wrong",
            "fake-overrun", "fake-underrun", "fake-gap", "fake-nan", "fake-print", "fake-blocked", "fake-good"});
   const report::Case c = w.run();
   CHECK(outcome(c, "fake-crash") == Outcome::crashed);
   CHECK(outcome(c, "fake-exit") == Outcome::crashed);
-  CHECK(outcome(c, "fake-hang") == Outcome::timed_out);
   CHECK(outcome(c, "fake-hog") == Outcome::out_of_memory);
   CHECK(outcome(c, "fake-bad-alloc") == Outcome::out_of_memory);
   CHECK(outcome(c, "fake-throw") == Outcome::failed);
@@ -160,6 +159,15 @@ TEST_CASE("diagnose: every fault has its outcome and finding, and takes nothing 
   CHECK(candidate(c, "fake-missing").attempts.back().error->text.find("libfake.so.3") != std::string::npos);
   CHECK(candidate(c, "fake-print").attempts.back().evidence.notes.at(0).find("loading kernels") != std::string::npos);
   CHECK(candidate(c, "fake-good").findings.empty());
+}
+
+TEST_CASE("diagnose: a hang ends at the time-out and the next backend serves") {
+  World w({"fake-hang", "fake-good"});
+  w.settings.timeout = 3;
+  const report::Case c = w.run();
+  CHECK(outcome(c, "fake-hang", "allow") == Outcome::timed_out);
+  CHECK(c.decision.selected == "fake-good");
+  CHECK(c.exit_code == 4);
 }
 
 TEST_CASE("diagnose: each fault alone falls back to the next backend") {
@@ -235,6 +243,24 @@ TEST_CASE("diagnose: other modes are unavailable on a processor, each with its r
   CHECK(attempts[3].mode == "captured");
   CHECK(attempts[3].error->text.find("CUDA graph") != std::string::npos);
   CHECK(c.verdict.status == Status::fallback);
+}
+
+TEST_CASE("diagnose: a GPU that is not here is predicted, and nothing runs in its stead") {
+  World w({"fake-blocked", "fake-crash", "fake-good"});
+  for (auto& row : w.rows) row.device = "cuda";
+  w.rows[2].device = "cpu";
+  w.rows[1].fast = true;
+  spec::OpSpec s = small();
+  s.context.target = "sm_90";
+  const auto c = w.run(s);
+  REQUIRE(c.candidates.size() == 2);
+  CHECK(outcome(c, "fake-blocked") == Outcome::blocked);
+  CHECK(outcome(c, "fake-crash") == Outcome::predicted);
+  CHECK(c.decision.selected == "fake-crash");
+  CHECK(c.verdict.status == Status::fast_path);
+  CHECK(c.verdict.grade == report::Grade::modelled);
+  CHECK(c.verdict.summary.find("not run") == 0);
+  CHECK(c.exit_code == 0);
 }
 
 TEST_CASE("diagnose: what cannot fit is refused with the figures before anything is allocated") {

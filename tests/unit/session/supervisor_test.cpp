@@ -120,7 +120,7 @@ TEST_CASE("supervisor: every fault is its own outcome and leaves the next attemp
       {"fake-abort", Outcome::crashed, "SIGABRT", "SIGABRT", true},
       {"fake-exit", Outcome::crashed, "exit 3", "status 3", true},
       {"fake-exit-clean", Outcome::crashed, "exit 0", "before it answered", true},
-      {"fake-hang", Outcome::timed_out, "timeout", "within 1 s", true},
+      {"fake-hang", Outcome::timed_out, "timeout", "within 3 s", true},
       {"fake-bad-alloc", Outcome::out_of_memory, "bad_alloc", "allocation", false},
       {"fake-throw", Outcome::failed, "exception", "the fake library threw", false},
       {"fake-refuse", Outcome::refused, "FAKE_STATUS_NOT_SUPPORTED", "head size 13", false},
@@ -130,7 +130,7 @@ TEST_CASE("supervisor: every fault is its own outcome and leaves the next attemp
       {"no-such", Outcome::unavailable, "no-such-backend", "no-such", false},
   };
   Bench b;
-  Supervisor s({1, std::nullopt});
+  Supervisor s({3, std::nullopt});
   REQUIRE(outcome_of(s.run(fake_kind(), b.job("fake-good"))) == Outcome::matched);
   for (const Row& row : rows) {
     INFO(row.backend);
@@ -150,7 +150,7 @@ TEST_CASE("supervisor: every fault is its own outcome and leaves the next attemp
 
 TEST_CASE("supervisor: a worker that takes too much memory is killed, and it is said how much") {
   Bench b;
-  Supervisor s({20, 256 << 20});
+  Supervisor s({120, 256 << 20});
   const Reply reply = s.run(fake_kind(), b.job("fake-hog"));
   CHECK(outcome_of(reply) == Outcome::out_of_memory);
   CHECK(reply.code == "memory-limit");
@@ -197,7 +197,7 @@ TEST_CASE("supervisor: what a worker has started dies with it") {
   Bench b;
   const int before = open_descriptors();
   {
-    Supervisor s({1, std::nullopt});
+    Supervisor s({3, std::nullopt});
     CHECK(outcome_of(s.run(fake_kind(), b.job("fake-spawn"))) == Outcome::matched);
     CHECK(outcome_of(s.run(fake_kind(), b.job("fake-hang"))) == Outcome::timed_out);
     CHECK(outcome_of(s.run(fake_kind(), b.job("fake-good"))) == Outcome::matched);

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""The tool as a user meets it: whole runs of the binary, looked at from outside (exit codes, files, processes)."""
+import json
+import os
+import pathlib
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+BINARY = os.environ.get("DD_BINARY", "")
+
+
+def run(*words, text=None, env=None):
+    done = subprocess.run([BINARY, *words], input=text, capture_output=True, text=True, env={**os.environ, **(env or {})}, timeout=300)
+    return done.returncode, done.stdout, done.stderr
+
+
+def report(*words, text=None, env=None):
+    code, out, err = run(*words, "--format", "json", text=text, env=env)
+    return code, json.loads(out), err
+
+
+def read_safetensors(path):
+    """Ten lines suffice to read what --save-tensors writes."""
+    data = pathlib.Path(path).read_bytes()
+    size = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + size])
+    out = {}
+    for name, entry in header.items():
+        if name != "__metadata__":
+            begin, end = entry["data_offsets"]
+            kind = {"F64": "d", "F32": "f", "F16": "e"}[entry["dtype"]]
+            out[name] = (entry["shape"], [x[0] for x in struct.iter_unpack("<" + kind, data[8 + size + begin:8 + size + end])])
+    return out
+
+
+def attempts(case):
+    return {(c["backend"], a["policy"]): a for c in case["candidates"] for a in c["attempts"]}
+
+
+class Whole(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.scratch = os.path.join(self.folder.name, "scratch")
+        os.mkdir(self.scratch)
+
+    def test_attention_takes_the_fast_path(self):
+        code, r, _ = report("sdpa", "--q", "1x4x64x32", "--dtype", "f16", "--causal")
+        case = r["cases"][0]
+        self.assertEqual(code, 0)
+        self.assertEqual(case["verdict"]["status"], "fast-path")
+        self.assertEqual(case["verdict"]["grade"], "ran")
+        for backend in ("cpu-flash", "cpu-math", "cpu-naive"):
+            self.assertEqual(attempts(case)[backend, "force"]["outcome"], "matched", backend)
+
+    def test_product_is_exact_on_integers(self):
+        code, r, _ = report("gemm", "--m", "33", "--n", "17", "--k", "65", "--dtype", "f32")
+        self.assertEqual(code, 0)
+        exact = [a["comparison"]["exact_pass"] for (b, p), a in attempts(r["cases"][0]).items() if p == "force" and a["comparison"]]
+        self.assertTrue(exact)
+        self.assertEqual(set(exact), {"exact"})
+
+    def test_force_of_a_blocked_backend_is_3(self):
+        code, r, _ = report("sdpa", "--q", "1x2x16x32", "--dtype", "f64", "--force", "cpu-flash")
+        self.assertEqual(code, 3)
+        self.assertEqual(r["cases"][0]["verdict"]["status"], "no-path")
+        self.assertTrue(r["cases"][0]["verdict"]["because"])
+
+    def test_requirement_that_fails_is_3_and_a_fallback_alone_is_0(self):
+        self.assertEqual(run("sdpa", "--q", "1x2x16x32", "--dtype", "f64")[0], 0)
+        self.assertEqual(run("sdpa", "--q", "1x2x16x32", "--dtype", "f64", "--require", "fast")[0], 3)
+
+    def test_off_is_1(self):
+        self.assertEqual(run("sdpa", "--q", "1x2x16x32", "--rtol", "0", "--atol", "0")[0], 1)
+
+    def test_time_out_is_4(self):
+        code, r, _ = report("sdpa", "--q", "1x8x2048x64", "--force", "cpu-naive", "--timeout", "0.05")
+        self.assertEqual(code, 4)
+        self.assertEqual(attempts(r["cases"][0])["cpu-naive", "force"]["outcome"], "timed-out")
+
+    def test_nothing_permitted_is_5(self):
+        self.assertEqual(run("sdpa", "--q", "1x2x16x32", "--deny", "cpu-flash,cpu-math,cpu-naive")[0], 5)
+
+    def test_a_bad_line_keeps_the_others(self):
+        lines = "sdpa --q 1x2x8x8\nsdpa --q 1x2x8\nsdpa --q 1x2x8x16\n"
+        path = os.path.join(self.folder.name, "batch.txt")
+        pathlib.Path(path).write_text(lines.replace("1x2x8\n", "1xQx8x8\n"))
+        code, r, err = report("run", path)
+        self.assertEqual(code, 2)
+        self.assertEqual([c["exit_code"] for c in r["cases"]], [0, 2, 0])
+        self.assertIn("batch.txt:2", err + r["cases"][1]["problems"][0])
+
+    def test_order_of_a_batch_does_not_depend_on_jobs(self):
+        path = os.path.join(self.folder.name, "batch.txt")
+        pathlib.Path(path).write_text("".join(f"sdpa --q 1x1x{n}x8\n" for n in range(1, 21)))
+        titles = [[c["title"] for c in report("run", path, "--jobs", str(j))[1]["cases"]] for j in (1, 3)]
+        self.assertEqual(titles[0], titles[1])
+        self.assertEqual(len(titles[0]), 20)
+
+    def test_saved_tensors_can_be_checked_by_others(self):
+        folder = os.path.join(self.folder.name, "tensors")
+        code, r, _ = report("sdpa", "--q", "1x2x8x16", "--save-tensors", folder)
+        self.assertEqual(code, 0)
+        saved = r["cases"][0]["saved_tensors"]
+        want = read_safetensors(saved["reference"])["reference"]
+        got = read_safetensors(saved["out.cpu-flash.force.eager"])["out"]
+        self.assertEqual(want[0], [1, 2, 8, 16])
+        self.assertEqual(want[0], got[0])
+        self.assertLess(max(abs(a - b) for a, b in zip(want[1], got[1])), 1e-4)
+        for role in ("q", "k", "v"):
+            self.assertIn(role, saved)
+
+    def test_ctrl_c_prints_what_is_done_and_leaves_nothing(self):
+        path = os.path.join(self.folder.name, "batch.txt")
+        slow = "sdpa --q 1x8x4096x64 --force cpu-naive\n"
+        pathlib.Path(path).write_text("sdpa --q 1x2x8x8\n" + slow * 50)
+        child = subprocess.Popen([BINARY, "run", path, "--format", "json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                 env={**os.environ, "DD_TMPDIR": self.scratch}, start_new_session=True)
+        time.sleep(2)
+        child.send_signal(signal.SIGINT)
+        out, _ = child.communicate(timeout=120)
+        self.assertEqual(child.returncode, 130)
+        r = json.loads(out)
+        self.assertTrue(r["interrupted"])
+        self.assertLess(len(r["cases"]), 51)
+        self.assertEqual(os.listdir(self.scratch), [])
+
+    def test_a_killed_run_leaves_no_worker_and_the_next_one_cleans_up(self):
+        child = subprocess.Popen([BINARY, "sdpa", "--q", "1x8x8192x64", "--force", "cpu-naive"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                 env={**os.environ, "DD_TMPDIR": self.scratch, "DD_MARK": self.folder.name})
+        deadline = time.time() + 60
+        while not marked(self.folder.name, "worker") and time.time() < deadline:
+            time.sleep(0.05)
+        self.assertTrue(marked(self.folder.name, "worker"))
+        child.kill()
+        child.wait()
+        deadline = time.time() + 20
+        while marked(self.folder.name, "worker") and time.time() < deadline:
+            time.sleep(0.05)
+        self.assertEqual(marked(self.folder.name, "worker"), [])
+        self.assertEqual(run("sdpa", "--q", "1x1x4x8", env={"DD_TMPDIR": self.scratch})[0], 0)
+        self.assertEqual(os.listdir(self.scratch), [])
+
+
+def marked(mark, word):
+    """Processes of ours (by a mark in their environment) with this word among their arguments."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            environment = pathlib.Path(f"/proc/{pid}/environ").read_bytes()
+            arguments = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if f"DD_MARK={mark}".encode() in environment.split(b"\0") and word.encode() in arguments:
+            found.append(int(pid))
+    return found
+
+
+if __name__ == "__main__":
+    if not BINARY:
+        print("skipped: no binary (DD_BINARY is not set)")
+        sys.exit(77)
+    unittest.main()

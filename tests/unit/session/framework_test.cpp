@@ -1,0 +1,167 @@
+// A framework's dispatcher: the real rules of torch on one side, a worker that plays torch on the other.
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "facts/derive.hpp"
+#include "session/diagnose.hpp"
+#include "session/framework_case.hpp"
+#include "support/catch.hpp"
+
+using namespace dd;
+using namespace dd::session;
+using report::Outcome;
+using report::Status;
+
+namespace {
+
+void add_facts(const spec::OpSpec& s, facts::FactSet& f) {
+  f = facts::derive_facts(s);
+  f.set(facts::Id::memory_available, std::int64_t{1} << 40, facts::Provenance::measured);
+  if (s.context.target.empty()) f.set(facts::Id::device_type, std::string("cpu"), facts::Provenance::measured);
+}
+
+std::string dims(const spec::Dims& d) { return fmt::format("[{},{},{},{}]", d.at(0), d.at(1), d.at(2), d.at(3)); }
+
+std::string short_json(const spec::OpSpec& s) {
+  const std::string d = dims(s.attention().q.shape);
+  return fmt::format(R"({{"op":"sdpa","q":{{"shape":{0}}},"k":{{"shape":{0}}},"v":{{"shape":{0}}}}})", d);
+}
+
+std::string short_repro(const spec::OpSpec&) { return "dispatchdoctor sdpa --framework torch"; }
+
+spec::OpSpec call() {
+  spec::Attention a;
+  a.q.shape = a.k.shape = a.v.shape = {1, 2, 6, 8};
+  spec::OpSpec s;
+  s.op = a;
+  s.context.framework = "torch";
+  return s;
+}
+
+report::Case run(const spec::OpSpec& spec, const char* how) {
+  Services services;
+  services.add_facts = add_facts;
+  services.canonical = short_json;
+  services.repro = short_repro;
+  if (how) services.workers = {{"torch", {DD_FAKE_WORKER, "torch", how}, {}, 20}};
+  Settings settings;
+  settings.timeout = 10;
+  Supervisor supervisor(limits_of(settings));
+  auto scratch = Scratch::make(1 << 20);
+  REQUIRE(scratch.ok());
+  return diagnose(spec, "1", services, settings, supervisor, *scratch);
+}
+
+const report::Candidate& candidate(const report::Case& c, std::string_view name) {
+  const auto it = std::find_if(c.candidates.begin(), c.candidates.end(), [&](const auto& x) { return x.backend == name; });
+  REQUIRE(it != c.candidates.end());
+  return *it;
+}
+
+bool has(const std::vector<report::Finding>& findings, std::string_view id) {
+  return std::any_of(findings.begin(), findings.end(), [&](const report::Finding& f) { return f.id == id && f.status == "unmet"; });
+}
+
+}  // namespace
+
+TEST_CASE("framework: rules and run agree") {
+  const auto c = run(call(), "fused");
+  INFO((c.problems.empty() ? "" : c.problems.front()));
+  CHECK(c.decision.selected == "torch-cpu-flash");
+  CHECK(c.verdict.status == Status::fast_path);
+  CHECK(c.verdict.grade == report::Grade::ran);
+  CHECK(c.exit_code == 0);
+  REQUIRE(candidate(c, "torch-cpu-flash").attempts.size() == 2);
+  CHECK(candidate(c, "torch-cpu-flash").attempts[0].policy == "allow");
+  CHECK(candidate(c, "torch-math").attempts.back().outcome == Outcome::matched);
+  CHECK_FALSE(has(c.findings, "RUL003"));
+}
+
+TEST_CASE("framework: a choice that the rules did not foresee is a finding, and what ran counts") {
+  const auto c = run(call(), "math");
+  CHECK(c.decision.selected == "torch-math");
+  CHECK(c.verdict.status == Status::fallback);
+  CHECK(has(c.findings, "RUL003"));
+}
+
+TEST_CASE("framework: a refusal that the rules did not foresee keeps the framework's own words") {
+  const auto c = run(call(), "refuse");
+  const auto& fused = candidate(c, "torch-cpu-flash");
+  CHECK(fused.attempts.back().outcome == Outcome::refused);
+  CHECK(fused.attempts.back().error->text.find("No available kernel") == 0);
+  CHECK(has(fused.findings, "RUL001"));
+}
+
+TEST_CASE("framework: what a rule blocks is asked all the same, and the answer held against the rule") {
+  spec::OpSpec s = call();
+  auto a = s.attention();
+  a.dropout_p = 0.5;  // the fused CPU kernel takes no dropout; the worker that plays torch does not care
+  s.op = a;
+  const auto c = run(s, "math");
+  const auto& fused = candidate(c, "torch-cpu-flash");
+  CHECK(fused.eligibility == "blocked");
+  CHECK(has(fused.findings, "RUL002"));
+}
+
+TEST_CASE("framework: policy") {
+  spec::OpSpec s = call();
+  SECTION("force") {
+    s.policy.force = "torch-math";
+    const auto c = run(s, "fused");
+    CHECK(c.decision.selected == "torch-math");
+    CHECK(candidate(c, "torch-cpu-flash").attempts.back().outcome == Outcome::blocked);
+    CHECK(c.exit_code == 0);
+  }
+  SECTION("a force that is refused") {
+    s.policy.force = "torch-cpu-flash";
+    const auto c = run(s, "refuse");
+    CHECK_FALSE(c.decision.selected);
+    CHECK(c.exit_code == 3);
+  }
+  SECTION("deny") {
+    s.policy.deny = {"torch-cpu-flash"};
+    const auto c = run(s, "fused");
+    CHECK(c.decision.selected == "torch-math");
+    CHECK_FALSE(has(c.findings, "RUL003"));
+  }
+}
+
+TEST_CASE("framework: what is not here is predicted, and said to be") {
+  spec::OpSpec s = call();
+  SECTION("no worker") {
+    const auto c = run(s, nullptr);
+    CHECK(c.verdict.summary.find("not run") == 0);
+    CHECK(c.verdict.grade == report::Grade::modelled);
+  }
+  SECTION("another version") {
+    s.context.torch = "2.6.0";
+    const auto c = run(s, "old");
+    CHECK(candidate(c, "torch-cpu-flash").attempts.back().outcome == Outcome::predicted);
+    CHECK(c.verdict.because.back().find("2.5.0 is installed here, 2.6.0 was asked for") != std::string::npos);
+    CHECK(c.verdict.status == Status::fast_path);
+    CHECK(c.verdict.grade == report::Grade::modelled);
+    CHECK(c.exit_code == 0);
+  }
+  SECTION("no torch") {
+    const auto c = run(s, "missing");
+    CHECK(c.verdict.because.back().find("found no torch") != std::string::npos);
+  }
+  SECTION("no such framework") {
+    s.context.framework = "nonsense";
+    const auto c = run(s, "fused");
+    CHECK(c.exit_code == 2);
+    CHECK(c.problems.at(0).find("nonsense") != std::string::npos);
+  }
+}
+
+TEST_CASE("framework: versions of the worker become facts") {
+  facts::FactSet f;
+  add_worker_facts({1, "torch", {{"torch", "2.6.0+cu124"}, {"torch.cuda", "12.4"}, {"torch.cudnn", "90100"}, {"torch.compute_capability", "9.0"}}, {}}, f);
+  CHECK(facts::to_text(f.value(facts::Id::torch_version)) == "2.6.0");
+  CHECK(facts::to_text(f.value(facts::Id::cuda_version)) == "12.4.0");
+  CHECK(facts::to_text(f.value(facts::Id::cudnn_version)) == "9.1.0");
+  CHECK(facts::to_text(f.value(facts::Id::compute_capability)) == "90");
+  facts::FactSet old;
+  add_worker_facts({1, "torch", {{"torch.cudnn", "8906"}}, {}}, old);
+  CHECK(facts::to_text(old.value(facts::Id::cudnn_version)) == "8.9.6");
+}
