@@ -84,6 +84,8 @@ class Framework {
 // Every framework of this build, and one by name (nullptr when there is none).
 std::span<const Framework* const> all_frameworks();
 const Framework* find_framework(std::string_view name);
+// The one of that name that has a dispatcher for the operator of this spec.
+const Framework* find_framework(std::string_view name, const spec::OpSpec& spec);
 
 // ---- the generic walk ------------------------------------------------------------------------------------------
 

@@ -11,7 +11,8 @@
 namespace dd::spec {
 namespace {
 
-constexpr std::array<std::string_view, 6> frameworks = {"native", "torch", "vllm", "bitsandbytes", "torchao", "ggml"};
+constexpr std::array<std::string_view, 13> frameworks = {"native", "torch", "vllm", "bitsandbytes", "torchao", "ggml", "autoawq",
+                                                        "gptqmodel", "onnxruntime", "marlin", "tensorrt-llm", "transformer-engine", "cublas"};
 
 std::string shown(std::string_view text) { return excerpt(text); }
 

@@ -27,4 +27,9 @@ Checked check_sdpa_case(const nlohmann::json& item);
 // Everything that a case decides, for comparison with other evaluators: truth of every rule by id, choice.
 nlohmann::json dump_sdpa_case(const nlohmann::json& item);
 
+// Matrix-product cases (libraries, frameworks, chains of candidates).
+bool is_gemm_case(const nlohmann::json& item);
+Checked check_gemm_case(const nlohmann::json& item);
+nlohmann::json dump_gemm_case(const nlohmann::json& item);
+
 }  // namespace dd::cases

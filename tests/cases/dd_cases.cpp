@@ -61,8 +61,9 @@ void count(const Checked& checked, std::map<std::string, Tally>& tallies, int& u
 
 Checked check(const json& item) {
   try {
-    return dd::cases::is_sdpa_case(item) ? dd::cases::check_sdpa_case(item)
-                                         : Checked{item.value("id", std::string("?")), {}, "no reader for this kind of case"};
+    if (dd::cases::is_gemm_case(item)) return dd::cases::check_gemm_case(item);
+    if (dd::cases::is_sdpa_case(item)) return dd::cases::check_sdpa_case(item);
+    return {item.value("id", std::string("?")), {}, "no reader for this kind of case"};
   } catch (const std::exception& error) {
     return {item.is_object() && item.contains("id") ? item["id"].dump() : "?", {}, error.what()};
   }
@@ -88,7 +89,8 @@ int main(int argc, char** argv) {
     if (!read(file, list)) return 2;
     for (const json& item : list) {
       if (dump) {
-        fmt::print("{}\n", dd::cases::dump_sdpa_case(item).dump());
+        const json dumped = dd::cases::is_gemm_case(item) ? dd::cases::dump_gemm_case(item) : dd::cases::dump_sdpa_case(item);
+        fmt::print("{}\n", dumped.dump());
         continue;
       }
       ++cases;

@@ -1,0 +1,13 @@
+// What the handle API of cuBLAS (GemmEx and its relatives) asks of a matrix product, and when its emulated compute
+// types are really used. Rule tables in the library's column-major view (A is w, B is x). Pure.
+#pragma once
+#include <span>
+
+#include "rules/rule.hpp"
+
+namespace dd::backends::cublas {
+
+std::span<const rules::Rule> gemm_rules();       // scope cublas
+std::span<const rules::Rule> emulation_rules();  // scope cublas-emulation
+
+}  // namespace dd::backends::cublas

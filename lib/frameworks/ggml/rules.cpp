@@ -1,0 +1,138 @@
+#include "frameworks/ggml/rules.hpp"
+
+namespace dd::frameworks::ggml {
+namespace {
+
+using namespace rules;
+using I = facts::Id;
+constexpr auto stops = Level::blocks, slow = Level::slows;
+constexpr auto same = Keeps::function, less_precise = Keeps::precision;
+
+constexpr Source mmq_cu{"ggml src/ggml-cuda/mmq.cu", "2026-08-21", "2026-08-22"};
+constexpr Source mmvq_cu{"ggml src/ggml-cuda/mmvq.cu", "2026-08-21", "2026-08-22"};
+constexpr Source mmvf_cu{"ggml src/ggml-cuda/mmvf.cu", "2026-08-21", "2026-08-22"};
+constexpr Source mmf_cu{"ggml src/ggml-cuda/mmf.cu", "2026-08-21", "2026-08-22"};
+constexpr Source cuda_cu{"ggml src/ggml-cuda/ggml-cuda.cu", "2026-08-21", "2026-08-22"};
+constexpr Source quantize_cpp{"llama-quantize, issues 6614 and 26616", "2024 and 2026", "2026-08-25"};
+constexpr Source fattn_cu{"ggml src/ggml-cuda/fattn.cu", "2026-08-21", "2026-08-22"};
+
+const std::vector<std::string> floats{"F16", "BF16", "F32"};
+Condition turing_or_later_built() { return any({unless(applicable(I::compiled_arch)), at_least(I::compiled_arch, 75)}); }
+
+#define GG(M, TYPE, ARCH) "gemm --x " M "x4096 --w 4096x4096 --dtype f32 --extra quant_type=" TYPE " --framework ggml --target " ARCH
+#define FA(D, ARCH) "sdpa --q 1x32x1x" D " --k 1x8x4096x" D " --v 1x8x4096x" D " --gqa --mask float:1x4096 --dtype f16 --framework ggml --target " ARCH
+#define FA_KV(D, LEN) "sdpa --q 1x32x1x" D " --k 1x2x" LEN "x" D " --v 1x2x" LEN "x" D " --gqa --mask float:1x" LEN " --dtype f16 --framework ggml --target sm_90"
+
+const std::vector<Rule>& mmvf_table() {
+  static const std::vector<Rule> rows = {
+      {"GGM001", "float-vector-kernel-type", "the weight is quantized", stops, Blame::checkpoint, "ggml-mmvf", always(), one_of(I::quant_type, floats), "passed over for the quantized kernels", {"nothing to do", same, {}}, mmvf_cu, GG("1", "Q4_K", "sm_90"), GG("1", "F16", "sm_90"), 9},
+      {"GGM002", "float-vector-kernel-odd-k", "K is odd", stops, Blame::spec, "ggml-mmvf", always(), multiple_of(I::k, 2), "passed over: pairs are read", {"pad K to an even number", same, {Change::pad_k}}, mmvf_cu,
+       "gemm --x 1x4095 --w 4095x4096 --dtype f32 --extra quant_type=F16 --framework ggml --target sm_90", GG("1", "F16", "sm_90"), 10},
+      {"GGM003", "float-vector-kernel-columns", "more columns than the float vector kernel takes", stops, Blame::heuristic, "ggml-mmvf", applicable(I::mmvf_columns), at_most(I::rows, I::mmvf_columns), "passed over for the matrix kernel or cuBLAS", {"expected for larger batches", same, {}},
+       mmvf_cu, GG("2", "F16", "sm_90"), GG("1", "F16", "sm_90"), 11},
+  };
+  return rows;
+}
+
+const std::vector<Rule>& mmf_table() {
+  static const std::vector<Rule> rows = {
+      {"GGM010", "float-matrix-kernel-limits", "type, columns or chip outside the float matrix kernel", stops, Blame::heuristic, "ggml-mmf", always(),
+       all({one_of(I::quant_type, floats), at_most(I::rows, 16.0), any({none_of(I::quant_type, {"F32", "BF16"}), at_least(I::compute_capability, 80)}), any({differs(I::quant_type, "F16"), at_least(I::compute_capability, 70)})}),
+       "passed over", {"expected above 16 columns", same, {}}, mmf_cu, GG("17", "F16", "sm_90"), GG("16", "F16", "sm_90"), 10},
+      {"GGM011", "float-matrix-kernel-k", "K does not fill the warp tiles of the float matrix kernel", stops, Blame::spec, "ggml-mmf", one_of(I::quant_type, floats),
+       any({all({equals(I::quant_type, "F32"), multiple_of(I::k, 32)}), multiple_of(I::k, 64)}), "passed over", {"pad K to 64 (32 for F32)", same, {Change::pad_k}}, mmf_cu,
+       "gemm --x 8x4104 --w 4104x4096 --dtype f32 --extra quant_type=F16 --framework ggml --target sm_90", GG("8", "F16", "sm_90"), 11},
+  };
+  return rows;
+}
+
+const std::vector<Rule>& mmvq_table() {
+  static const std::vector<Rule> rows = {
+      {"GGM020", "quantized-vector-kernel-type", "the weight is not quantized", stops, Blame::checkpoint, "ggml-mmvq", always(), none_of(I::quant_type, floats), "passed over", {"nothing to do", same, {}}, mmvq_cu, GG("1", "F16", "sm_90"), GG("1", "Q4_K", "sm_90"), 9},
+      {"GGM021", "quantized-vector-kernel-columns", "more columns than the quantized vector kernel takes", stops, Blame::heuristic, "ggml-mmvq", always(), at_most(I::rows, I::mmvq_columns), "passed over for the matrix kernel where that serves the type",
+       {"expected for larger batches", same, {}}, mmvq_cu, GG("9", "Q4_K", "sm_90"), GG("8", "Q4_K", "sm_90"), 10},
+  };
+  return rows;
+}
+
+const std::vector<Rule>& mmq_table() {
+  static const std::vector<Rule> rows = {
+      {"GGM030", "quantized-matrix-kernel-type", "the block format has no tile in the quantized matrix kernel", stops, Blame::checkpoint, "ggml-mmq", always(),
+       one_of(I::quant_type, {"Q1_0", "Q2_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ1_S", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ3_XXS", "IQ3_S", "IQ4_XS", "IQ4_NL", "MXFP4", "NVFP4"}),
+       "the weight is dequantized and cuBLAS multiplies", {"choose another block format", less_precise, {Change::regroup}}, mmq_cu, GG("512", "IQ1_M", "sm_90"), GG("512", "Q4_K", "sm_90"), 10},
+      {"GGM031", "cublas-forced-by-build", "the build forces cuBLAS", stops, Blame::build, "ggml-mmq", always(), unless(is_true(I::build_force_cublas)), "the weight is dequantized and cuBLAS multiplies", {"build without GGML_CUDA_FORCE_CUBLAS", same, {Change::change_setting}}, mmq_cu,
+       GG("512", "Q4_K", "sm_90") " --built-with ggml_force_cublas=on", GG("512", "Q4_K", "sm_90"), 11},
+      {"GGM032", "shared-memory-too-small", "less than 48 KiB of shared memory can be opted into", stops, Blame::hardware, "ggml-mmq", always(), at_least(I::smem_optin, 49152.0), "the tile does not fit: the weight is dequantized", {"nothing on this chip", same, {}}, mmq_cu,
+       GG("512", "Q4_K", "sm_90") " --extra smem_optin=49151", GG("512", "Q4_K", "sm_90") " --extra smem_optin=49152", 12},
+      {"GGM033", "no-integer-dot-product", "the chip, or the code compiled for it, has no 8-bit dot product", stops, Blame::hardware, "ggml-mmq", always(), all({at_least(I::compute_capability, 61), any({unless(applicable(I::compiled_arch)), at_least(I::compiled_arch, 61)})}),
+       "the weight is dequantized", {"build for the real chip", same, {Change::change_setting}}, mmq_cu, GG("512", "Q4_K", "sm_60"), GG("512", "Q4_K", "sm_90"), 13},
+      {"GGM034", "half-cores-without-integer-cores", "64 columns or more without an integer tensor-core path", stops, Blame::build, "ggml-mmq", all({at_least(I::compute_capability, 70), at_least(I::rows, 64.0)}),
+       any({all({at_least(I::compute_capability, 75), turing_or_later_built()}), is_true(I::build_force_mmq)}), "FP16 cuBLAS is preferred to dot products, so the weight is dequantized: Volta, or a newer chip running code built for an older one",
+       {"build for the real architecture, or with GGML_CUDA_FORCE_MMQ", same, {Change::change_setting}}, mmq_cu, GG("512", "Q4_K", "sm_89") " --extra compiled_arch=61", GG("512", "Q4_K", "sm_89"), 14},
+      {"GGM035", "activations-not-f32", "the activations in the graph are not F32", stops, Blame::spec, "ggml-mmq", always(), equals(I::src1_type, "F32"), "quantized kernels take F32 and quantize it on the way: the weight is dequantized", {"give F32 activations", same, {Change::cast_dtype}},
+       cuda_cu, GG("512", "Q4_K", "sm_90") " --extra src1_type=F16", GG("512", "Q4_K", "sm_90"), 15},
+  };
+  return rows;
+}
+
+const std::vector<Rule>& cublas_table() {
+  static const std::vector<Rule> rows = {
+      {"GGM040", "weight-dequantized", "a quantized weight reached the last branch", slow, Blame::heuristic, "ggml-cublas", applicable(I::quant_type), one_of(I::quant_type, floats),
+       "the whole weight is expanded to FP16 (FP32 where the graph or chip wants it) before cuBLAS runs", {"use a block format that the quantized kernels serve, and build for the real architecture", less_precise, {Change::regroup, Change::change_setting}}, cuda_cu,
+       GG("512", "IQ1_M", "sm_90"), GG("512", "F16", "sm_90"), 60},
+  };
+  return rows;
+}
+
+const std::vector<Rule>& quantize_table() {
+  static const std::vector<Rule> rows = {
+      {"GGM060", "row-not-a-multiple-of-256", "a row of the weight is not a whole number of 256-element blocks", slow, Blame::checkpoint, "ggml-quantize",
+       one_of(I::quant_type, {"Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ3_XXS", "IQ3_S", "IQ4_XS"}), multiple_of(I::k, 256),
+       "the tensor is stored in another, larger format with a warning only; the row length (K) counts, not N", {"nothing but other extents, or the format with 32-element blocks on purpose", less_precise, {Change::pad_k, Change::regroup}}, quantize_cpp,
+       "gemm --x 1x14464 --w 14464x4096 --dtype f32 --extra quant_type=Q3_K --framework ggml --target sm_90", GG("1", "Q3_K", "sm_90"), 60},
+  };
+  return rows;
+}
+
+const std::vector<Rule>& attention_table() {
+  static const std::vector<Rule> rows = {
+      {"GGM050", "attention-head-size", "no kernel was built for the head size", stops, Blame::build, "ggml-fattn", always(), one_of(I::head_dim, {40, 64, 72, 80, 96, 112, 128, 256, 192, 320, 512, 576}), "the operator is reported unsupported: unfused attention, or the CPU",
+       {"pad the heads to the next size", same, {Change::pad_head_dim}}, fattn_cu, FA("160", "sm_90"), FA("128", "sm_90"), 10},
+      {"GGM051", "attention-cache-types", "the types of the K and V cache were not compiled together", stops, Blame::build, "ggml-fattn", always(),
+       any({all({equals(I::kv_type_k, I::kv_type_v), none_of(I::kv_type_k, {"q4_1", "q5_0", "q5_1"})}), is_true(I::build_fa_all_quants)}), "the operator is reported unsupported", {"use one of Q8_0 or Q4_0 for both, or build with GGML_CUDA_FA_ALL_QUANTS", less_precise, {Change::change_setting}}, fattn_cu,
+       FA("128", "sm_90") " --extra kv_type_k=q8_0 --extra kv_type_v=q4_0", FA("128", "sm_90") " --extra kv_type_k=q8_0 --extra kv_type_v=q8_0", 11},
+      {"GGM052", "attention-large-head-without-groups", "a large head without the grouped-query variant", stops, Blame::spec, "ggml-fattn", one_of(I::head_dim, {192, 320, 512, 576}),
+       all({differs(I::mask_kind, "none"), multiple_of(I::kv_len, 256), at_least(I::gqa_ratio, 2.0), unless(is_true(I::alibi)), any({differs(I::head_dim, 192), multiple_of(I::gqa_ratio, 8)}), any({differs(I::head_dim, 320), multiple_of(I::gqa_ratio, 32)})}),
+       "the operator is reported unsupported", {"pad the cache to a multiple of 256 and pass a mask", same, {Change::change_setting}}, fattn_cu, FA_KV("576", "4100"), FA_KV("576", "4096"), 12},
+      {"GGM053", "attention-mask-per-head", "a mask that differs between heads", stops, Blame::spec, "ggml-fattn", always(), equals(I::mask_heads, 1), "the kernels broadcast one mask", {"build one mask for all heads", Keeps::meaning, {Change::change_setting}}, fattn_cu,
+       "sdpa --q 1x32x16x128 --k 1x32x4096x128 --v 1x32x4096x128 --mask float:32x16x4096 --dtype f16 --framework ggml --target sm_90", FA("128", "sm_90"), 13},
+      {"GGM054", "attention-tile-kernel", "head size 40 or 72, or no tensor cores", slow, Blame::hardware, "ggml-fattn", always(), all({none_of(I::head_dim, {40, 72}), at_least(I::compute_capability, 70)}), "the generic tile kernel runs", {"pad the heads to 64 or 80", same, {Change::pad_head_dim}}, fattn_cu,
+       FA("72", "sm_90"), FA("80", "sm_90"), 60},
+  };
+  return rows;
+}
+
+#undef GG
+#undef FA
+#undef FA_KV
+
+}  // namespace
+
+std::int64_t mmvq_columns(std::string_view type, std::int64_t cc) {
+  struct Row { std::int64_t cc; std::string_view type; std::int64_t columns; };
+  static constexpr Row rows[] = {{89, "Q2_K", 4},  {89, "Q3_K", 6},  {89, "Q4_K", 7},  {89, "Q5_K", 7},  {120, "Q2_K", 5}, {120, "Q3_K", 5},
+                                 {120, "Q4_K", 5}, {120, "Q5_K", 5}, {120, "Q6_K", 7}, {121, "Q2_K", 6}};
+  for (const Row& row : rows)
+    if (row.cc == cc && row.type == type) return row.columns;
+  return 8;
+}
+
+std::span<const Rule> mmvf_rules() { return mmvf_table(); }
+std::span<const Rule> mmf_rules() { return mmf_table(); }
+std::span<const Rule> mmvq_rules() { return mmvq_table(); }
+std::span<const Rule> mmq_rules() { return mmq_table(); }
+std::span<const Rule> cublas_rules() { return cublas_table(); }
+std::span<const Rule> quantize_rules() { return quantize_table(); }
+std::span<const Rule> attention_rules() { return attention_table(); }
+
+}  // namespace dd::frameworks::ggml

@@ -1,0 +1,100 @@
+// PyTorch's way from a product in Python to the library: which operator a call becomes, and what may serve it.
+#include <vector>
+
+#include "frameworks/gemm/product_framework.hpp"
+#include "frameworks/gemm/set.hpp"
+#include "frameworks/torch_gemm/rules.hpp"
+
+namespace dd::frameworks::gemm {
+namespace {
+
+using rules::Rule;
+
+// The operator that matmul and linear end in, by ranks and by whether the leading axes fold.
+enum class Route { dot, mv, mm, bmm };
+
+bool folds(const spec::Gemm& g, const facts::FactSet& f) {
+  if (g.w.shape.size() > 2) return false;
+  if (g.x.shape.size() <= 2) return true;
+  return flag(f, Id::w_requires_grad).value_or(false) || flag(f, Id::leading_contiguous).value_or(true);
+}
+
+Route route_of(const spec::Gemm& g, const facts::FactSet& f) {
+  const std::string call = text(f, Id::call);
+  if (call == "dot") return Route::dot;
+  if (call == "mv" || call == "addmv") return Route::mv;
+  if (call == "bmm" || call == "baddbmm") return Route::bmm;
+  if (call == "mm" || call == "addmm") return Route::mm;
+  const std::size_t x = g.x.shape.size(), w = g.w.shape.size();
+  if (x == 1 && w == 1) return Route::dot;
+  if (w == 1) return folds(g, f) ? Route::mv : Route::bmm;
+  return folds(g, f) ? Route::mm : Route::bmm;
+}
+
+const spec::Gemm& gemm_of(const spec::OpSpec& spec) { return spec.gemm(); }
+
+// A linear layer adds its bias in the same call for two axes, or where it may flatten more.
+bool fuses_bias(const spec::OpSpec& spec, const facts::FactSet& f) {
+  const spec::Gemm& g = gemm_of(spec);
+  if (!g.bias) return false;
+  return g.x.shape.size() == 2 || text(f, Id::call) == "addmm" || flag(f, Id::x_contiguous).value_or(true);
+}
+
+std::vector<Candidate> narrow(const std::string& call) {
+  static constexpr struct { std::string_view call, scope, text; } rows[] = {
+      {"int_mm", "torch-int-mm", "INT8 product through cuBLASLt"},
+      {"scaled_mm", "torch-scaled-mm", "FP8 and FP4 product with scales"},
+      {"scaled_grouped_mm", "torch-scaled-grouped-mm", "FP8 products in groups"},
+      {"grouped_mm", "torch-grouped-mm", "products in groups"},
+      {"weight_int4pack_mm", "torch-tinygemm-int4", "packed INT4 weights"}};
+  for (const auto& row : rows)
+    if (call == row.call) return {candidate(row.scope, row.text, Speed::fast)};
+  return {};
+}
+
+class TorchProducts final : public ProductFramework {
+ public:
+  TorchProducts() : ProductFramework("torch", {"torch-"}, {{"2.6", "2.6"}, Confidence::medium_high, "2.6 was read in full, later versions in single files"}) {}
+
+  std::span<const Rule> call_rules(const spec::OpSpec& spec) const override {
+    // Both tables at once: a linear layer that is not flattened goes through matmul.
+    static const std::vector<Rule> both = [] {
+      std::vector<Rule> all;
+      for (const auto part : {torch_gemm::matmul_rules(), torch_gemm::linear_rules()}) all.insert(all.end(), part.begin(), part.end());
+      return all;
+    }();
+    const auto it = gemm_of(spec).extra.find("call");
+    const bool direct = it != gemm_of(spec).extra.end() && it->second != "matmul" && it->second != "linear";
+    return direct ? std::span<const Rule>() : std::span<const Rule>(both);
+  }
+
+  std::vector<Candidate> candidates(const spec::OpSpec& spec, const facts::FactSet& f) const override {
+    if (auto special = narrow(text(f, Id::call)); !special.empty()) return special;
+    const bool cpu = text(f, Id::device_type) == "cpu";
+    const Route route = route_of(gemm_of(spec), f);
+    std::vector<Candidate> out;
+    if (cpu) {
+      out.push_back(candidate("torch-mkldnn", "oneDNN primitive", Speed::fast));
+      if (route == Route::bmm) out.push_back(candidate("torch-bmm", "MKL batched product, or one product per matrix", Speed::fallback));
+      else out.push_back(last_resort("torch-cpu-blas", "MKL, OpenBLAS or plain loops", Speed::fallback));
+      return out;
+    }
+    if (route == Route::mm && fuses_bias(spec, f)) out.push_back(candidate("torch-addmm-lt", "cuBLASLt with the bias fused", Speed::fast));
+    switch (route) {
+      case Route::dot: out.push_back(candidate("torch-dot", "cuBLAS dot product", Speed::fast)); break;
+      case Route::mv: out.push_back(candidate("torch-mv", "cuBLAS matrix-vector product", Speed::fast)); break;
+      case Route::mm: out.push_back(candidate("torch-mm", "cuBLAS product", out.empty() ? Speed::fast : Speed::fallback)); break;
+      case Route::bmm: out.push_back(candidate("torch-bmm", "cuBLAS batched product", Speed::fast)); break;
+    }
+    return out;
+  }
+};
+
+}  // namespace
+
+const Framework& torch_products() {
+  static const TorchProducts framework;
+  return framework;
+}
+
+}  // namespace dd::frameworks::gemm

@@ -1,0 +1,42 @@
+// Why a vLLM kernel takes or declines a quantized linear layer: one table per kernel, in the order of its own checks.
+// Sizes are per tensor-parallel rank where a kernel sees only its own shard. Two snapshots: August 2025 and August 2026.
+#pragma once
+#include <span>
+
+#include "rules/rule.hpp"
+
+namespace dd::frameworks::vllm {
+
+using Table = std::span<const rules::Rule>;
+
+Table selection();      // scope vllm-mp-select
+Table machete();        // weight-only integer kernels
+Table cutlass_w4a8();
+Table allspark();
+Table marlin();
+Table conch();
+Table exllama();
+Table triton_w4a16();
+Table humming();
+Table dynamic_4bit();
+Table cpu_wna16();
+Table gptq();           // checkpoint methods
+Table gptq_legacy();
+Table awq();
+Table awq_plain();
+Table fp8_marlin();     // scaled kernels
+Table fp8_flashinfer();
+Table fp8_cutlass();
+Table fp8_torch();
+Table fp8_block_deepgemm();
+Table fp8_block_cutlass();
+Table fp8_block_torch();
+Table fp8_block_triton();
+Table mxfp4_native();
+Table int8_cutlass();
+Table nvfp4_flashinfer();
+Table nvfp4_cutlass();
+Table nvfp4_marlin();
+Table nvfp4_emulation();
+
+}  // namespace dd::frameworks::vllm

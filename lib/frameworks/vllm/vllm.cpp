@@ -1,0 +1,108 @@
+// vLLM's choice of a kernel for a quantized linear layer: the method that the checkpoint names, then a list of kernels
+// that are asked in order. Two lists, of August 2025 and August 2026.
+#include <vector>
+
+#include "frameworks/gemm/facts.hpp"
+#include "frameworks/gemm/product_framework.hpp"
+#include "frameworks/gemm/set.hpp"
+#include "frameworks/vllm/rules.hpp"
+
+namespace dd::frameworks::gemm {
+namespace {
+
+using facts::FactSet;
+using rules::Rule;
+
+enum class Kind { plain, mixed, fp8, fp8_block, int8, fp4 };
+
+Kind kind_of(const spec::OpSpec& spec, const FactSet& f) {
+  const std::string x = text(f, Id::dtype), w = text(f, Id::dtype_w), recipe = text(f, Id::scale_recipe);
+  if (spec.gemm().quant) return Kind::mixed;
+  if (w == "f4_e2m1") return Kind::fp4;
+  if (w.starts_with("f8_") || x.starts_with("f8_")) return recipe == "1x128" || recipe == "128x128" ? Kind::fp8_block : Kind::fp8;
+  return w == "s8" ? Kind::int8 : Kind::plain;
+}
+
+bool is_2025(const FactSet& f) {
+  const auto* version = std::get_if<facts::Version>(&f.value(Id::vllm_version));
+  return version && *version <= facts::Version::of(2025, 8);
+}
+
+// The kernel's own check fails when the call is made, after it was chosen.
+constexpr std::string_view awq_raises[] = {"VLM130"};
+constexpr std::string_view int8_raises[] = {"VLM160"};
+
+std::vector<Candidate> mixed(const FactSet& f, bool cpu) {
+  if (cpu) return {candidate("vllm-dynamic-4bit", "ARM 4-bit kernel", Speed::fast), candidate("vllm-cpu-wna16", "processor's 4-bit kernel", Speed::fast)};
+  const std::string packing = text(f, Id::quant_packing), named = text(f, Id::quantization);
+  const bool old = is_2025(f);
+  std::vector<Candidate> out;
+  // A method named by hand keeps the slow kernels in 2025 versions; so does what stands in the way of AWQ-Marlin.
+  const bool plain_awq = packing == "awq" && ((old && named == "awq") || flag(f, Id::batch_invariant).value_or(false) ||
+                                              (flag(f, Id::group_splits_k).value_or(false) && integer_or(f, Id::group_count_rest, 0) != 0));
+  if (plain_awq) return {candidate("vllm-awq-plain", "plain AWQ kernels", Speed::fallback, awq_raises)};
+  const bool not_symmetric = packing == "gptq" && !flag(f, Id::symmetric).value_or(true);
+  if (packing == "gptq" && old && (named == "gptq" || not_symmetric)) return {candidate("vllm-gptq-legacy", "legacy GPTQ kernels", Speed::fallback)};
+  if (!old) out.push_back(candidate("vllm-cutlass-w4a8", "CUTLASS, INT4 by FP8", Speed::fast));
+  out.push_back(candidate("vllm-machete", "Machete, Hopper", Speed::fast));
+  out.push_back(candidate("vllm-allspark", "AllSpark, INT8 weights on Ampere", Speed::fast));
+  out.push_back(candidate("vllm-marlin", "Marlin", Speed::fast));
+  out.push_back(candidate("vllm-conch", "Conch, Triton", Speed::fast));
+  out.push_back(candidate("vllm-exllama", "ExLlama, FP16", Speed::fast));
+  if (old) return out;
+  out.push_back(candidate("vllm-triton-w4a16", "Triton W4A16", Speed::fast));
+  out.push_back(candidate("vllm-humming", "Humming, compiled at run time", Speed::fast));
+  return out;
+}
+
+std::vector<Candidate> scaled(Kind kind, const FactSet& f) {
+  switch (kind) {
+    case Kind::fp8:
+      return {candidate("vllm-fp8-marlin", "FP8 weights, 16-bit activations", Speed::fast), candidate("vllm-fp8-flashinfer", "FlashInfer per-tensor FP8", Speed::fast),
+              candidate("vllm-fp8-cutlass", "CUTLASS FP8", Speed::fast), candidate("vllm-fp8-torch", "torch._scaled_mm", Speed::fast)};
+    case Kind::fp8_block:
+      return {candidate("vllm-fp8-block-deepgemm", "DeepGEMM block FP8", Speed::fast), candidate("vllm-fp8-block-cutlass", "CUTLASS block FP8", Speed::fast),
+              candidate("vllm-fp8-marlin", "FP8 weights, 16-bit activations", Speed::fast), last_resort("vllm-fp8-block-triton", "Triton block FP8, tuned per device and shape"),
+              candidate("vllm-fp8-block-torch", "torch._scaled_mm in blocks", Speed::fallback)};
+    case Kind::int8: return {candidate("vllm-int8-cutlass", "CUTLASS INT8", Speed::fast, int8_raises), last_resort("vllm-int8-triton", "Triton INT8")};
+    case Kind::fp4:
+      if (text(f, Id::scale_recipe) == "mxfp4")
+        return {candidate("vllm-mxfp4-native", "native MXFP4", Speed::fast), candidate("vllm-nvfp4-marlin", "FP4 weights, 16-bit activations", Speed::fallback)};
+      return {candidate("vllm-nvfp4-flashinfer", "FlashInfer NVFP4", Speed::fast), candidate("vllm-nvfp4-cutlass", "CUTLASS NVFP4", Speed::fast),
+              candidate("vllm-nvfp4-marlin", "FP4 weights, 16-bit activations", Speed::fast), last_resort("vllm-nvfp4-emulation", "expanded to 16 bit in every call")};
+    case Kind::mixed: return mixed(f, text(f, Id::device_type) == "cpu");
+    case Kind::plain: break;
+  }
+  return {last_resort("vllm-unquantized", "the 16-bit linear layer of PyTorch", Speed::fast)};
+}
+
+class Vllm final : public ProductFramework {
+ public:
+  Vllm() : ProductFramework("vllm", {"vllm-"}, {{"2025.8", "2026.8"}, Confidence::high, "two snapshots, of August 2025 and August 2026; what lies between is placed by date"}) {}
+
+  std::span<const Rule> call_rules(const spec::OpSpec& spec) const override {
+    if (!spec.gemm().quant) return {};
+    const std::string& packing = spec.gemm().quant->packing;
+    if (packing == "gptq" && !falls_to_legacy(spec)) return frameworks::vllm::gptq();
+    return packing == "awq" ? frameworks::vllm::awq() : std::span<const Rule>();
+  }
+  std::vector<Candidate> candidates(const spec::OpSpec& spec, const FactSet& f) const override { return scaled(kind_of(spec, f), f); }
+  std::span<const Rule> outcome_rules(const spec::OpSpec&) const override { return {}; }
+
+ private:
+  // 2025 versions serve asymmetric GPTQ checkpoints by the legacy kernels instead of refusing them.
+  static bool falls_to_legacy(const spec::OpSpec& spec) {
+    const auto it = spec.context.versions.find("vllm");
+    facts::Version version;
+    return it != spec.context.versions.end() && parse_vllm_version(it->second, version) && version <= facts::Version::of(2025, 8) && spec.gemm().quant->zero_point;
+  }
+};
+
+}  // namespace
+
+const Framework& vllm() {
+  static const Vllm framework;
+  return framework;
+}
+
+}  // namespace dd::frameworks::gemm

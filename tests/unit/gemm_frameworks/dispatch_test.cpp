@@ -1,0 +1,88 @@
+// Which candidate each framework picks, and why the others are passed over.
+#include "diagnosed.hpp"
+
+using namespace dd;
+using test::diagnosed;
+using test::names;
+
+TEST_CASE("vLLM: the list is walked until a kernel accepts, each refusal with its reason") {
+  const auto a100 = diagnosed("gemm --x 16x4096 --w 4096x4096 --dtype bf16 --quant w4a16:group=128:packing=gptq --framework vllm --target sm_80 --built-with conch=off");
+  CHECK(a100.selected == "vllm-marlin");
+  CHECK(a100.find("vllm-machete")->first_reason->id == "VLM010");
+  CHECK(a100.find("vllm-allspark")->first_reason->id == "VLM033");
+  const auto h100 = diagnosed("gemm --x 16x4096 --w 4096x4096 --dtype bf16 --quant w4a16:group=128:packing=gptq --framework vllm --target sm_90");
+  CHECK(h100.selected == "vllm-machete");
+  const auto v100 = diagnosed("gemm --x 16x4096 --w 4096x4096 --dtype f16 --quant w4a16:group=128:packing=gptq --framework vllm --target sm_70 --built-with conch=off");
+  CHECK(v100.selected == "vllm-exllama");
+}
+
+TEST_CASE("vLLM: an unknown package leaves the choice open instead of guessing") {
+  const auto d = diagnosed("gemm --x 16x4096 --w 4096x4096 --dtype bf16 --quant w4a16:group=128:packing=gptq --extra n_part=1380 --framework vllm --target sm_80 --package-version vllm=2025.8");
+  CHECK(d.find("vllm-marlin")->standing == frameworks::Standing::refused);
+  CHECK(d.undetermined);
+}
+
+TEST_CASE("vLLM: INT8 on Blackwell is chosen and then fails") {
+  const auto d = diagnosed("gemm --x 64x4096 --w 4096x4096 --trans-w --dtype s8 --out-dtype bf16 --framework vllm --target sm_100");
+  CHECK(d.selected == "vllm-int8-cutlass");
+  CHECK(d.error);
+  CHECK(names(d, "VLM160"));
+}
+
+TEST_CASE("vLLM: an asymmetric GPTQ checkpoint fails in 2026 and takes the legacy kernels in 2025") {
+  const std::string line = "gemm --x 16x4096 --w 4096x4096 --dtype f16 --quant w4a16:group=128:zero:packing=gptq --framework vllm --target sm_90";
+  const auto now = diagnosed(line);
+  CHECK(now.error);
+  REQUIRE(now.call_error);
+  CHECK(now.call_error->id == "VLM100");
+  CHECK(diagnosed(line + " --package-version vllm=2025.8").selected == "vllm-gptq-legacy");
+}
+
+TEST_CASE("ggml: kernels in order, the last one dequantizes") {
+  const auto few = diagnosed("gemm --x 8x4096 --w 4096x4096 --dtype f32 --extra quant_type=Q4_K --framework ggml --target sm_89");
+  CHECK(few.selected == "ggml-mmq");
+  CHECK(few.find("ggml-mmvq")->first_reason->id == "GGM021");
+  const auto rare = diagnosed("gemm --x 512x4096 --w 4096x4096 --dtype f32 --extra quant_type=IQ1_M --framework ggml --target sm_90");
+  CHECK(rare.selected == "ggml-cublas");
+  CHECK(names(rare, "GGM040"));
+  const auto attention = diagnosed("sdpa --q 1x32x1x160 --k 1x8x4096x160 --v 1x8x4096x160 --gqa --dtype f16 --framework ggml --target sm_90");
+  CHECK(attention.selected == "ggml-unfused-attention");
+}
+
+TEST_CASE("bitsandbytes: one row is fused, a batch on an old version is dequantized") {
+  CHECK(diagnosed("gemm --x 1x4096 --w 4096x4096 --dtype bf16 --quant w4a16:group=64:packing=nf4 --framework bitsandbytes --target sm_90 --package-version bitsandbytes=0.49.0").selected == "bnb-4bit");
+  const auto two = diagnosed("gemm --x 2x4096 --w 4096x4096 --dtype bf16 --quant w4a16:group=64:packing=nf4 --framework bitsandbytes --target sm_90 --package-version bitsandbytes=0.49.0");
+  CHECK(two.selected == "bnb-dequantize");
+  CHECK(names(two, "BNB003"));
+}
+
+TEST_CASE("torch: bias fused where the conditions hold, else a product after a copy") {
+  const std::string line = "gemm --x 4096x4096 --w 4096x4096 --trans-w --bias --dtype bf16 --target sm_90 --framework torch --torch-version 2.6.0";
+  CHECK(diagnosed(line).selected == "torch-addmm-lt");
+  const auto off = diagnosed(line + " --env DISABLE_ADDMM_CUDA_LT=1");
+  CHECK(off.selected == "torch-mm");
+  CHECK(names(off, "TAD001"));
+  const auto batched = diagnosed("gemm --x 8x1024x4096 --x-strides 4096x32768x1 --w 4096x4096 --dtype bf16 --target sm_90 --framework torch");
+  CHECK(batched.selected == "torch-bmm");
+  CHECK(names(batched, "TMM007"));
+  CHECK(diagnosed("gemm --x 8x1024x4096 --w 4096x4096 --dtype bf16 --target sm_90 --framework torch").selected == "torch-mm");
+}
+
+TEST_CASE("torch: scaled products raise with the first check, and all others that fail are listed") {
+  const auto d = diagnosed("gemm --x 64x4088 --w 4088x1000 --dtype f8_e4m3 --out-dtype bf16 --framework torch --torch-version 2.6.0 --extra call=scaled_mm --target sm_80");
+  CHECK(d.error);
+  CHECK(d.find("torch-scaled-mm")->first_reason->id == "TSM001");
+  for (const char* id : {"TSM001", "TSM003", "TSM004", "TSM010"}) CHECK(names(d, id));
+}
+
+TEST_CASE("every framework serves its products and has an order") {
+  for (const frameworks::Framework* framework : frameworks::all_frameworks()) {
+    const auto spec = test::spec_of("gemm --x 16x4096 --w 4096x4096 --dtype f16 --target sm_90");
+    if (!framework->serves(spec)) continue;
+    INFO(framework->name());
+    const auto d = frameworks::diagnose(*framework, spec, facts::FactSet());
+    CHECK_FALSE(d.candidates.empty());
+    CHECK_FALSE(d.priorities.empty());
+    CHECK_FALSE(framework->tables().empty());
+  }
+}
