@@ -22,7 +22,7 @@ class FrameworkCase : CaseWork {
   using CaseWork::CaseWork;
 
   report::Case run() {
-    framework_ = frameworks::find_framework(spec_.context.framework);
+    framework_ = frameworks::find_framework(spec_.context.framework, spec_);
     worker_ = find_worker();
     if (!framework_ && !worker_) {
       case_.problems.push_back(fmt::format("context.framework: no framework of that name is known (seen {})", spec_.context.framework));
