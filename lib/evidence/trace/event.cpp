@@ -2,6 +2,7 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -108,40 +109,56 @@ bool EventParser::parse(std::string_view text, EventView& out) {
     if (field.key().get(key)) return false;
     simdjson::ondemand::value value;
     if (field.value().get(value)) return false;
-    const char* k = key.raw();
     simdjson::error_code error = simdjson::SUCCESS;
-    const auto is = [&](std::string_view name) { return std::string_view(k, name.size()) == name && k[name.size()] == '"'; };
-    if (is("ph")) error = text_of(value, out.phase);
-    else if (is("cat")) error = text_of(value, out.category);
-    else if (is("name")) error = text_of(value, out.name);
-    else if (is("pid")) error = raw_of(value, out.pid);
-    else if (is("tid")) error = raw_of(value, out.tid);
-    else if (is("ts")) error = raw_of(value, out.start);
-    else if (is("dur")) error = raw_of(value, out.duration);
-    else if (is("args")) error = read_arguments(value, out);
+    // The keys differ in their first letters; a key of two letters is told by the quote behind it.
+    const char* k = key.raw();
+    const auto two = [&](char x, char y) { return k[0] == x && k[1] == y && k[2] == '"'; };
+    const auto three = [&](char x, char y, char z) { return k[0] == x && k[1] == y && k[2] == z && k[3] == '"'; };
+    if (two('p', 'h')) error = text_of(value, out.phase);
+    else if (three('c', 'a', 't')) error = text_of(value, out.category);
+    else if (k[0] == 'n' && std::string_view(k, 5) == "name\"") error = text_of(value, out.name);
+    else if (three('p', 'i', 'd')) error = raw_of(value, out.pid);
+    else if (three('t', 'i', 'd')) error = raw_of(value, out.tid);
+    else if (two('t', 's')) error = raw_of(value, out.start);
+    else if (three('d', 'u', 'r')) error = raw_of(value, out.duration);
+    else if (k[0] == 'a' && std::string_view(k, 5) == "args\"") error = read_arguments(value, out);
     if (error) return false;
   }
   return true;
 }
 
+// Walks the scalars at the front of the event; anything it does not understand is left to the parser.
 bool only_counted(std::string_view text, std::string_view& kind) {
-  const std::string_view head = text.substr(0, 160);
-  const auto inner = head.find('{', 1);  // fields of inner objects do not count
-  const auto value_of = [&](std::string_view key) -> std::string_view {
-    auto at = head.find(key);
-    if (at == std::string_view::npos || at > inner) return {};
-    at += key.size();
-    while (at < head.size() && (head[at] == ' ' || head[at] == ':')) ++at;
-    if (at >= head.size() || head[at] != '"') return {};
-    const auto end = head.find('"', at + 1);
-    return end == std::string_view::npos ? std::string_view{} : head.substr(at + 1, end - at - 1);
-  };
-  const std::string_view category = value_of("\"cat\"");
   static constexpr std::array<std::string_view, 8> dropped = {"python_function", "ac2g", "fwdbwd", "cpu_instant_event", "async_cpu_to_gpu", "async_gpu", "async", "overhead"};
-  for (const std::string_view each : dropped)
-    if (category == each) return kind = each, true;
-  if (value_of("\"ph\"") == "M" && category.empty()) return kind = "metadata", true;
-  return false;
+  const auto blank = [](char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; };
+  const char* at = text.data() + 1;
+  const char* const end = text.data() + std::min<std::size_t>(text.size(), 400);
+  while (true) {
+    while (at < end && (blank(*at) || *at == ',')) ++at;
+    if (at >= end || *at != '"') return false;
+    const char* const key = ++at;
+    while (at < end && *at != '"' && *at != '\\') ++at;
+    const std::string_view name(key, static_cast<std::size_t>(at - key));
+    if (at >= end || *at++ != '"') return false;
+    while (at < end && (blank(*at) || *at == ':')) ++at;
+    if (at >= end || *at == '{' || *at == '[') return false;
+    const bool quoted = *at == '"';
+    const char* const value = quoted ? ++at : at;
+    if (quoted) {
+      while (at < end && *at != '"' && *at != '\\') ++at;
+      if (at >= end || *at != '"') return false;
+    } else {
+      while (at < end && *at != ',' && *at != '}' && !blank(*at)) ++at;
+    }
+    const std::string_view content(value, static_cast<std::size_t>(at - value));
+    if (quoted) ++at;
+    if (name == "ph" && content.size() == 1 && (content[0] == 's' || content[0] == 'f' || content[0] == 't')) return kind = "flow", true;
+    if (name == "ph" && content == "M") return kind = "metadata", true;
+    if (name != "cat") continue;
+    for (const std::string_view each : dropped)
+      if (content == each) return kind = each, true;
+    return false;
+  }
 }
 
 bool read_integer(std::string_view text, long long& value) {
