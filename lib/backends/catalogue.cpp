@@ -8,6 +8,7 @@
 #include "backends/libraries/openblas.hpp"
 #include "backends/tables.hpp"
 #include "dispatch/dispatch.hpp"
+#include "evidence/answer/rules.hpp"
 #include "frameworks/framework.hpp"
 
 namespace dd::backends {
@@ -63,6 +64,7 @@ const rules::Registry& catalogue() {
     all.add(dispatch::policy_rules());
     all.add(dispatch::memory_rules());
     all.add(dispatch::outcome_rules());
+    all.add(evidence::evidence_rules());
     all.add(cuda::environment_rules());
     for (const Backend& backend : all_backends()) all.add(backend.rules());
     for (const frameworks::Framework* framework : frameworks::all_frameworks())

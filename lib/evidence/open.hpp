@@ -4,6 +4,7 @@
 
 #include "core/result.hpp"
 #include "evidence/answer/answer.hpp"
+#include "evidence/diff/diff.hpp"
 #include "evidence/trace/kineto.hpp"
 namespace dd::evidence {
 
@@ -13,7 +14,11 @@ struct OpenOptions {
   AnswerOptions answer;
 };
 
-// Fails only when the file cannot be opened or its kind cannot be told.
+// Fails only when the file cannot be opened.
 core::Result<TraceAnswer> answer_file(const std::string& path, const OpenOptions& options = {});
+// The same for text at hand (standard input, a pasted line); SQLite needs a file.
+TraceAnswer answer_memory(std::string_view bytes, const std::string& name, const OpenOptions& options = {});
+// Two traces, logs or reports, whichever the files are.
+core::Result<Difference> compare_files(const std::string& a, const std::string& b, const OpenOptions& options = {});
 
 }  // namespace dd::evidence

@@ -174,6 +174,8 @@ struct Trace {
   std::vector<TraceKernel> kernels;
   std::vector<Finding> findings;
   std::vector<std::string> warnings;
+  std::vector<std::string> notes;  // why the verdicts are what they are; what could be linked
+  std::string details_json;        // counts behind the answer, JSON text
 };
 
 struct Report {

@@ -45,6 +45,8 @@ TraceAnswer answer_trace(Trace& trace, const AnswerOptions&) {
   find_written_out(work);
   judge(work);
   std::stable_sort(answer.kernels.begin(), answer.kernels.end(), [](const auto& a, const auto& b) { return a.us > b.us; });
+  add_findings(answer, trace);
+  add_specs(answer);
   return answer;
 }
 

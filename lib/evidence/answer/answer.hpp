@@ -77,7 +77,7 @@ struct KernelByOperator {
 };
 
 struct EvidenceFinding {
-  std::string id, name, level, seen, required, effect, fix, keeps, source, status;
+  std::string id, name, title, level, seen, required, effect, fix, keeps, blame, source, status;
 };
 
 struct CallGroup {  // one line form of a library log, or one call with the same arguments

@@ -117,8 +117,8 @@ nlohmann::json to_json(const TraceAnswer& a, bool verbose) {
   out["findings"] = Json::array();
   for (const auto& f : a.findings) {
     if (f.status == "met" && !verbose) continue;
-    out["findings"].push_back({{"id", f.id}, {"name", f.name}, {"level", f.level}, {"seen", f.seen}, {"required", f.required}, {"effect", f.effect},
-                               {"fix", f.fix}, {"keeps", f.keeps}, {"source", f.source}, {"status", f.status}});
+    out["findings"].push_back({{"id", f.id}, {"name", f.name}, {"title", f.title}, {"level", f.level}, {"seen", f.seen}, {"required", f.required}, {"effect", f.effect},
+                               {"fix", f.fix}, {"keeps", f.keeps}, {"blame", f.blame}, {"source", f.source}, {"status", f.status}});
   }
   if (verbose) out["other_events"] = a.other_events;
   return nlohmann::json(out);

@@ -2,13 +2,13 @@
 #include <charconv>
 #include <map>
 
+#include "evidence/answer/rules.hpp"
 #include "evidence/logs/logs.hpp"
 #include "fmt/format.h"
 
 namespace dd::evidence {
 namespace {
 
-constexpr std::string_view source = "cuBLAS logging, versions 10.2 to 13.4; alignment rule: cuBLAS documentation on tensor-core usage";
 
 // "CUDA_R_16F(2)" -> element bytes; 0 when unknown.
 int type_bytes(std::string_view type) {
@@ -157,12 +157,9 @@ class Cublas : public LogReader {
     std::uint64_t plain = 0;
     for (const CallGroup& each : calls_.all()) plain += is_float_default(each) ? each.count : 0;
     if (plain > 0)
-      answer.findings.push_back(log_finding("EVD054", "float-product-without-tf32", "warning", fmt::format("{} float products under CUBLAS_DEFAULT_MATH", plain),
-          "CUBLAS_TF32_TENSOR_OP_MATH, a FAST_TF32 compute type, or 16-bit inputs", "tensor cores are not used for these products",
-          "allow TF32 (torch: torch.backends.cuda.matmul.allow_tf32 = True) or multiply in bf16 or f16", "precision", source));
+      answer.findings.push_back(finding_of("EVD054", fmt::format("{} float products under CUBLAS_DEFAULT_MATH", plain)));
     for (const auto& [what, count] : unaligned_)
-      answer.findings.push_back(log_finding("EVD055", "product-operand-unaligned", "warning", fmt::format("{} ({} calls)", what, count), "a multiple of 16 bytes",
-          "the library must load narrower and picks a slower kernel", "pad the leading dimension, or allocate the tensor at an aligned address", "function", source));
+      answer.findings.push_back(finding_of("EVD055", fmt::format("{} ({} calls)", what, count)));
   }
 
   bool in_call_ = false;

@@ -3,13 +3,13 @@
 #include <array>
 #include <map>
 
+#include "evidence/answer/rules.hpp"
 #include "evidence/logs/logs.hpp"
 #include "fmt/format.h"
 
 namespace dd::evidence {
 namespace {
 
-constexpr std::string_view source = "cuBLASLt logging (levels Error to Api) and hipBLASLt logging, line forms of 2021 to 2026";
 
 class CublasLt : public LogReader {
  public:
@@ -47,8 +47,7 @@ class CublasLt : public LogReader {
     for (const auto& [name, count] : functions_) answer.log_lines["call " + name] = count;
     judge(answer);
     for (const auto& [what, count] : errors_) {
-      answer.findings.push_back(log_finding("EVD056", "library-error", "error", fmt::format("{} ({} times)", what, count), "a call that the library takes",
-          "the caller falls back or fails", "read the descriptors of the call before it: types, leading dimensions, scale modes and workspace decide", "function", source));
+      answer.findings.push_back(finding_of("EVD056", fmt::format("{} ({} times)", what, count)));
       remark(answer, what);
     }
     for (CallGroup& each : calls_.all()) answer.calls.push_back(std::move(each));
@@ -120,8 +119,7 @@ class CublasLt : public LogReader {
     answer.verdict.gemm = joined(answer.verdict.gemm, PathVerdict::cannot_tell);
     answer.verdict.gemm_why += fmt::format("cublasLt: {} products, {} kinds of error; the log names no kernel", products_, errors_.size());
     if (plain > 0)
-      answer.findings.push_back(log_finding("EVD054", "float-product-without-tf32", "warning", fmt::format("{} products of R_32F with COMPUTE_32F", plain),
-          "COMPUTE_32F_FAST_TF32 or 16-bit inputs", "tensor cores are not used for these products", "allow TF32, or multiply in bf16 or f16", "precision", source));
+      answer.findings.push_back(finding_of("EVD054", fmt::format("{} products of R_32F with COMPUTE_32F", plain)));
   }
 
   std::uint64_t lines_ = 0, products_ = 0;

@@ -1,13 +1,13 @@
 // cuDNN back end logs (CUDNN_LOGLEVEL_DBG, CUDNN_LOGINFO_DBG; versions 7 to 9) and the front end's own lines.
 #include <map>
 
+#include "evidence/answer/rules.hpp"
 #include "evidence/logs/logs.hpp"
 #include "fmt/format.h"
 
 namespace dd::evidence {
 namespace {
 
-constexpr std::string_view source = "cuDNN back-end logging of versions 7 to 9 and cudnn-frontend logging";
 
 class Cudnn : public LogReader {
  public:
@@ -42,9 +42,7 @@ class Cudnn : public LogReader {
     for (const auto& [what, count] : reasons_) {
       std::string seen = fmt::format("{} ({} times)", what, count);
       if (is_general(what)) seen += last.empty() ? "; the log holds no more specific reason (raise CUDNN_LOGLEVEL_DBG to 3 and CUDNN_FRONTEND_LOG_INFO to 1)" : "; last specific reason: " + last;
-      answer.findings.push_back(log_finding(is_general(what) ? "EVD058" : "EVD057", is_general(what) ? "cudnn-no-plan" : "cudnn-declined", "error", std::move(seen),
-          "a graph that one engine of this cuDNN supports on this GPU", "the caller falls back to another backend or fails",
-          "compare with what the installed cuDNN supports on this GPU: head size, dtype, mask form and alignment decide", "function", source));
+      answer.findings.push_back(finding_of(is_general(what) ? "EVD058" : "EVD057", std::move(seen)));
       remark(answer, what);
     }
   }

@@ -70,12 +70,6 @@ void remark(TraceAnswer& answer, std::string_view text) {
   if (answer.remarks.size() < most_remarks) answer.remarks.emplace_back(text.substr(0, 600));
 }
 
-EvidenceFinding log_finding(std::string_view id, std::string_view name, std::string_view level, std::string seen, std::string required, std::string effect,
-                            std::string fix, std::string_view keeps, std::string_view source) {
-  return {std::string(id), std::string(name), std::string(level), std::move(seen), std::move(required), std::move(effect), std::move(fix),
-          std::string(keeps), std::string(source), "unmet"};
-}
-
 PathVerdict joined(PathVerdict a, PathVerdict b) {
   if (a == PathVerdict::none || a == b) return b;
   if (b == PathVerdict::none) return a;

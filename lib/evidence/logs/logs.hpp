@@ -42,8 +42,6 @@ class CallGroups {
   std::unordered_map<std::string, std::size_t> index_;
 };
 void remark(TraceAnswer& answer, std::string_view text);
-EvidenceFinding log_finding(std::string_view id, std::string_view name, std::string_view level, std::string seen, std::string required, std::string effect,
-                            std::string fix, std::string_view keeps, std::string_view source);
 // Joins what several readers say about one operation.
 PathVerdict joined(PathVerdict a, PathVerdict b);
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "evidence/answer/rules.hpp"
 #include "evidence/logs/logs.hpp"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -248,30 +249,21 @@ class OneDnn : public LogReader {
   }
 
   void add_findings(TraceAnswer& answer) {
-    static constexpr std::string_view source = "oneDNN verbose mode, as printed by versions 0.18 to 3.8";
     for (const Refusal& each : refusals_) {
       if (each.created || !any_create_ || answer.findings.size() > 200) continue;
-      answer.findings.push_back(log_finding("EVD051", "onednn-refused-by-all", "error",
-          fmt::format("{} {}with problem {} refused by {} implementations: {}", each.primitive, each.types, each.problem, each.reasons.size(), fmt::join(each.reasons, "; ")),
-          "one implementation that takes these types on this processor", "no primitive is made: the caller gets an error or takes a path of its own",
-          "use types that the processor has instructions for (see the isa line of the log), for instance bf16 or f32", "precision", source));
+      answer.findings.push_back(finding_of("EVD051", fmt::format("{} {}with problem {} refused by {} implementations: {}", each.primitive, each.types, each.problem, each.reasons.size(), fmt::join(each.reasons, "; "))));
     }
     double product_ms = 0, reorder_ms = 0;
     for (const CallGroup& each : calls_.all()) {
       if (is_product(each.function)) product_ms += each.ms;
       if (each.function == "reorder") reorder_ms += each.ms;
       if (is_product(each.function) && is_reference(each.implementation))
-        answer.findings.push_back(log_finding("EVD050", "onednn-reference-implementation", "warning",
-            fmt::format("{} on {}, problem {}, {}", each.function, each.implementation, each.problem, each.memory), "an optimised implementation (brg, jit, gemm, acl)",
-            "the slowest path of the library", "ask with ONEDNN_VERBOSE=dispatch why the others declined; usually a type, a post-operation or a format", "function", source));
+        answer.findings.push_back(finding_of("EVD050", fmt::format("{} on {}, problem {}, {}", each.function, each.implementation, each.problem, each.memory)));
     }
     if (product_ms > 0 && reorder_ms > 0.1 * product_ms)
-      answer.findings.push_back(log_finding("EVD053", "onednn-reorders-cost", "warning", fmt::format("{:.3f} ms of reorders beside {:.3f} ms of products", reorder_ms, product_ms),
-          "reorders below a tenth of the products", "layouts or types are converted around the products",
-          "keep weights in the format that the primitive asks for (create it with format any and convert once)", "function", source));
+      answer.findings.push_back(finding_of("EVD053", fmt::format("{:.3f} ms of reorders beside {:.3f} ms of products", reorder_ms, product_ms)));
     for (const std::string& each : checks_)
-      answer.findings.push_back(log_finding("EVD052", "onednn-arguments-rejected", "error", each, "consistent shapes and types", "the call itself is wrong: no implementation was asked",
-          "correct the arguments named", "meaning", source));
+      answer.findings.push_back(finding_of("EVD052", each));
   }
 
   std::uint64_t lines_ = 0, short_lines_ = 0, notable_count_ = 0, pending_short_ = 0, attention_fast_ = 0, attention_slow_ = 0;

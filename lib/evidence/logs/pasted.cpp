@@ -3,6 +3,7 @@
 #include <map>
 
 #include "evidence/answer/work.hpp"
+#include "evidence/answer/rules.hpp"
 #include "evidence/logs/logs.hpp"
 #include "fmt/format.h"
 
@@ -10,38 +11,27 @@ namespace dd::evidence {
 namespace {
 
 struct KnownText {
-  std::string_view part, id, name, level, required, effect, fix, keeps, source;
+  std::string_view part, id;
   PathVerdict sdpa, gemm;
 };
 
 constexpr auto none = PathVerdict::none, back = PathVerdict::fallback, open = PathVerdict::cannot_tell;
 
 constexpr std::array<KnownText, 14> known_texts = {{
-    {"No execution plans support the graph", "EVD058", "cudnn-no-plan", "error", "a graph that one engine of this cuDNN supports on this GPU", "the cuDNN path is not taken",
-     "set CUDNN_FRONTEND_LOG_INFO=1 and CUDNN_LOGLEVEL_DBG=3 and look for the reason before this line", "function", "cudnn-frontend 1.x", back, none},
-    {"No available kernel. Aborting execution", "EVD060", "sdpa-no-kernel", "error", "one enabled backend whose conditions hold", "the call fails",
-     "enable the math backend, or clear the reason named in the warnings before this line", "function", "torch 2.0 and later, SDPA dispatcher", back, none},
-    {"Flash attention kernel not used because", "EVD061", "sdpa-flash-declined", "warning", "every condition of the flash backend", "the next backend in order is tried",
-     "clear the reason in the following warning", "function", "torch 2.0 and later, SDPA dispatcher", open, none},
-    {"emory efficient kernel not used because", "EVD062", "sdpa-efficient-declined", "warning", "every condition of the efficient backend", "the next backend in order is tried",
-     "clear the reason in the following warning", "function", "torch 2.0 and later, SDPA dispatcher", open, none},
-    {"CuDNN attention kernel not used because", "EVD063", "sdpa-cudnn-declined", "warning", "every condition of the cuDNN backend", "the next backend in order is tried",
-     "clear the reason in the following warning", "function", "torch 2.2 and later, SDPA dispatcher", open, none},
-    {"cuDNN attention kernel not used because", "EVD063", "sdpa-cudnn-declined", "warning", "every condition of the cuDNN backend", "the next backend in order is tried",
-     "clear the reason in the following warning", "function", "torch 2.2 and later, SDPA dispatcher", open, none},
-    {"FlashAttention only support", "EVD064", "flash-attn-unsupported", "error", "what the flash-attn package states: GPU generation, dtype, head size", "the call fails",
-     "use a dtype and head size it supports, or another backend", "precision", "flash-attn 2.x", back, none},
-    {"CUBLAS_STATUS_NOT_SUPPORTED", "EVD065", "cublas-not-supported", "error", "types, layouts and alignment that the library supports together", "the product fails or the caller falls back",
-     "check the leading dimensions and pointers against 16 bytes and the types against the compute type", "function", "cuBLAS 11 to 13", none, open},
-    {"CUBLAS_STATUS_INVALID_VALUE", "EVD066", "cublas-invalid-value", "error", "sizes and leading dimensions that fit", "the product fails",
-     "check that each leading dimension is at least the rows of its matrix; a library from another CUDA release gives the same error", "function", "cuBLAS 11 to 13", none, open},
-    {"CUBLAS_STATUS_ARCH_MISMATCH", "EVD067", "cublas-arch-mismatch", "error", "a GPU with the instructions asked for", "the product fails", "use a type that the GPU has", "precision", "cuBLAS 11 to 13", none, open},
-    {"CUDNN_STATUS_NOT_SUPPORTED", "EVD057", "cudnn-declined", "error", "a graph that this cuDNN supports on this GPU", "the caller falls back or fails",
-     "raise CUDNN_LOGLEVEL_DBG to see which condition failed", "function", "cuDNN 8 and 9", open, none},
-    {"mat1 and mat2 shapes cannot be multiplied", "EVD068", "product-shapes-differ", "error", "inner sizes that agree", "the call itself is wrong", "correct the shapes", "meaning", "torch", none, open},
-    {"could not create a primitive", "EVD069", "onednn-no-primitive", "error", "one implementation that takes the call", "the call fails",
-     "set ONEDNN_VERBOSE=all and read the dispatch lines", "function", "oneDNN 1 to 3", none, open},
-    {"xFormers wasn't build with CUDA support", "EVD070", "xformers-without-cuda", "error", "a build of xFormers that fits the installed torch", "its kernels are not used", "install the matching build", "function", "xFormers", back, none},
+    {"No execution plans support the graph", "EVD058", back, none},
+    {"No available kernel. Aborting execution", "EVD060", back, none},
+    {"Flash attention kernel not used because", "EVD061", open, none},
+    {"emory efficient kernel not used because", "EVD062", open, none},
+    {"CuDNN attention kernel not used because", "EVD063", open, none},
+    {"cuDNN attention kernel not used because", "EVD063", open, none},
+    {"FlashAttention only support", "EVD064", back, none},
+    {"CUBLAS_STATUS_NOT_SUPPORTED", "EVD065", none, open},
+    {"CUBLAS_STATUS_INVALID_VALUE", "EVD066", none, open},
+    {"CUBLAS_STATUS_ARCH_MISMATCH", "EVD067", none, open},
+    {"CUDNN_STATUS_NOT_SUPPORTED", "EVD057", open, none},
+    {"mat1 and mat2 shapes cannot be multiplied", "EVD068", none, open},
+    {"could not create a primitive", "EVD069", none, open},
+    {"xFormers wasn't build with CUDA support", "EVD070", back, none},
 }};
 
 class Pasted : public LogReader {
@@ -68,7 +58,7 @@ class Pasted : public LogReader {
 
   void finish(TraceAnswer& answer) override {
     for (const auto& [text, line] : seen_) {
-      EvidenceFinding f = log_finding(text->id, text->name, text->level, line, std::string(text->required), std::string(text->effect), std::string(text->fix), text->keeps, text->source);
+      EvidenceFinding f = finding_of(text->id, line);
       answer.findings.push_back(std::move(f));
       answer.verdict.sdpa = joined(answer.verdict.sdpa, text->sdpa);
       answer.verdict.gemm = joined(answer.verdict.gemm, text->gemm);

@@ -172,7 +172,9 @@ Json trace(const Trace& t) {
           {"operators", list(t.operators, trace_operator)},
           {"kernels", list(t.kernels, trace_kernel)},
           {"findings", list(t.findings, finding)},
-          {"warnings", t.warnings}};
+          {"warnings", t.warnings},
+          {"notes", t.notes},
+          {"details", parsed(t.details_json)}};
 }
 
 Json summary(const Summary& s) {

@@ -99,6 +99,7 @@ std::string one_trace(const Trace& t) {
     }
   }
   for (const std::string& warning : t.warnings) out += "\n- warning: " + warning;
+  for (const std::string& note : t.notes) out += "\n- note: " + note;
   for (const Finding& f : t.findings)
     out += fmt::format("\n- **{}[{}]** {} (`{}`)\n  - seen: {}\n  - required: {}{}", f.level, f.id, f.title, f.name, f.seen, f.required,
                        f.fix.empty() ? "" : "\n  - fix: " + f.fix);

@@ -26,6 +26,7 @@ std::string one_trace(const Trace& t, const TextOptions& options) {
   for (const auto& [operation, verdict] : t.verdict)
     out += fmt::format("{:<11}{} [{}]\n", operation, paint(verdict, verdict_ink(verdict), options.color), t.grade);
   for (const std::string& warning : t.warnings) out += paint("warning: ", Ink::warn, options.color) + warning + "\n";
+  for (const std::string& note : t.notes) out += "note: " + note + "\n";
   if (options.verbosity < 0) return out;
   if (!t.operators.empty()) out += "\n" + paint("operators", Ink::bold, options.color) + "\n";
   for (const TraceOperator& o : t.operators) out += operator_lines(o, options.color);

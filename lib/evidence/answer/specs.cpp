@@ -1,0 +1,187 @@
+// Specs of the calls found, in the form that `run` reads, and the rules of the framework's own dispatcher evaluated on
+// them: what most likely kept a call off the fused path.
+#include <nlohmann/json.hpp>
+
+#include "evidence/answer/rules.hpp"
+#include "evidence/answer/work.hpp"
+#include "facts/derive.hpp"
+#include "fmt/format.h"
+#include "frameworks/framework.hpp"
+#include "spec/parse.hpp"
+
+namespace dd::evidence {
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr std::size_t most_specs = 2000;
+
+bool is_true(const std::string& text) { return text == "True" || text == "true" || text == "1"; }
+
+std::string argument(const OperatorGroup& g, std::size_t i) { return i < g.concrete.size() ? g.concrete[i] : std::string(); }
+
+// Empty when the type is none that a spec can carry.
+Json tensor(const TensorInfo& t) {
+  const std::string dtype = spec_dtype(t.dtype);
+  if (!t.recorded || dtype.empty()) return {};
+  Json out = {{"shape", t.dims}, {"dtype", dtype}};
+  if (!t.strides.empty()) out["strides"] = t.strides;
+  return out;
+}
+
+Json context(const TraceAnswer& a) {
+  Json out = {{"framework", "torch"}};
+  if (a.devices.empty()) return out;
+  const Device& d = a.devices.front();
+  if (d.warp == 32 && d.major >= 5) out["target"] = fmt::format("sm_{}{}", d.major, d.minor);
+  const auto torch = a.header.find("torch");
+  if (torch != a.header.end()) out["torch"] = torch->second.substr(0, torch->second.find('+'));
+  return out;
+}
+
+// Arguments by position in the operator's schema; only the operators whose schema is known here.
+struct Schema {
+  std::string_view op;
+  int mask, dropout, causal, scale, gqa;  // -1: not there
+};
+constexpr Schema schemas[] = {
+    {"aten::scaled_dot_product_attention", 3, 4, 5, 6, 7},
+    {"aten::_scaled_dot_product_flash_attention", -1, 3, 4, 6, -1},
+    {"aten::_scaled_dot_product_flash_attention_for_cpu", -1, 3, 4, 6, -1},
+    {"aten::_scaled_dot_product_efficient_attention", 3, 5, 6, 7, -1},
+    {"aten::_scaled_dot_product_cudnn_attention", 3, 5, 6, 8, -1},
+    {"aten::_scaled_dot_product_attention_math", 3, 4, 5, 7, 8},
+};
+
+bool attention_spec(const OperatorGroup& g, Json& out) {
+  const Schema* schema = nullptr;
+  for (const Schema& each : schemas)
+    if (each.op == g.op) schema = &each;
+  if (schema == nullptr || g.inputs.size() < 3) return false;
+  out["op"] = "sdpa";
+  for (const auto& [name, index] : {std::pair{"q", 0u}, {"k", 1u}, {"v", 2u}}) {
+    Json t = tensor(g.inputs[index]);
+    if (t.empty() || g.inputs[index].dims.size() != 4) return false;
+    out[name] = std::move(t);
+  }
+  if (schema->mask >= 0 && static_cast<std::size_t>(schema->mask) < g.inputs.size()) {
+    const TensorInfo& mask = g.inputs[static_cast<std::size_t>(schema->mask)];
+    Json t = tensor(mask);
+    if (!t.empty()) {
+      t["content"] = "random";  // what the mask held is not recorded
+      out["mask"] = std::move(t);
+    } else if (!mask.dtype.empty() && mask.dtype != "Scalar") {
+      return false;
+    }
+  }
+  if (schema->causal >= 0 && is_true(argument(g, static_cast<std::size_t>(schema->causal)))) out["is_causal"] = true;
+  const auto number = [&](int index, const char* name) {
+    const std::string text = index >= 0 ? argument(g, static_cast<std::size_t>(index)) : std::string();
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    if (!text.empty() && end != nullptr && *end == 0 && value != 0) out[name] = value;
+  };
+  number(schema->dropout, "dropout_p");
+  number(schema->scale, "scale");
+  if (schema->gqa >= 0 && is_true(argument(g, static_cast<std::size_t>(schema->gqa)))) out["enable_gqa"] = true;
+  return true;
+}
+
+bool product_spec(const OperatorGroup& g, Json& out) {
+  OpInputs in;
+  in.tensors = g.inputs;
+  Product shape;
+  if (!product_of(g.op, in, shape)) return false;
+  Json x = tensor(g.inputs[static_cast<std::size_t>(shape.a)]), w = tensor(g.inputs[static_cast<std::size_t>(shape.b)]);
+  if (x.empty() || w.empty()) return false;
+  out["op"] = "gemm";
+  out["x"] = std::move(x);
+  out["w"] = std::move(w);
+  if (shape.a == 1 && g.inputs[0].dims.size() == 1) {
+    Json bias = tensor(g.inputs[0]);
+    if (!bias.empty()) {
+      out["bias"] = std::move(bias);
+      out["epilogue"] = "bias";
+    }
+  }
+  return true;
+}
+
+class Specs {
+ public:
+  explicit Specs(TraceAnswer& answer) : a_(answer), context_(context(answer)) {}
+
+  void run() {
+    for (OperatorGroup& g : a_.attention)
+      if (!g.backward) add(g, true);
+    for (OperatorGroup& g : a_.gemms) add(g, false);
+  }
+
+ private:
+  void add(OperatorGroup& group, bool attention) {
+    Json spec;
+    if (a_.specs.size() >= most_specs || !(attention ? attention_spec(group, spec) : product_spec(group, spec))) return;
+    spec["context"] = context_;
+    const std::string text = spec.dump(-1, ' ', false, Json::error_handler_t::replace);
+    // Only what the reader of specs takes is written: it is meant to be run as it stands.
+    const auto parsed = spec::parse_json(text);
+    if (!parsed) return;
+    group.spec_index = static_cast<int>(a_.specs.size());
+    a_.specs.push_back(text);
+    if (attention ? group.served_by != "fused" : group.state == GemmState::slow || group.state == GemmState::degraded) ask_rules(group, *parsed, attention);
+  }
+
+  facts::FactSet facts_of(const spec::OpSpec& spec) const {
+    facts::FactSet out = facts::derive_facts(spec);
+    if (!a_.devices.empty() && a_.devices.front().warp == 32) {
+      const Device& d = a_.devices.front();
+      out.set(facts::Id::device_type, std::string("cuda"), facts::Provenance::trace, "deviceProperties");
+      out.set(facts::Id::compute_capability, static_cast<std::int64_t>(d.major * 10 + d.minor), facts::Provenance::trace, "deviceProperties");
+      if (d.processors > 0) out.set(facts::Id::sm_count, static_cast<std::int64_t>(d.processors), facts::Provenance::trace, "deviceProperties");
+    }
+    facts::Version version;
+    const auto torch = a_.header.find("torch");
+    if (torch != a_.header.end() && facts::Version::parse(torch->second, version)) out.set(facts::Id::torch_version, version, facts::Provenance::trace, "metadata");
+    return out;
+  }
+
+  // The dispatcher's own first reason for each fused candidate that it passed over.
+  void ask_rules(OperatorGroup& group, const spec::OpSpec& spec, bool) {
+    const frameworks::Framework* torch = frameworks::find_framework("torch");
+    if (torch == nullptr || !torch->serves(spec)) return;
+    const frameworks::Diagnosis result = frameworks::diagnose(*torch, spec, facts_of(spec));
+    for (const frameworks::CandidateResult& each : result.candidates) {
+      if (!each.candidate.fast || each.first_reason == nullptr) continue;
+      for (const rules::Finding& f : each.findings)
+        if (f.rule == each.first_reason) add_reason(group, f, each.candidate.name);
+    }
+  }
+
+  void add_reason(OperatorGroup& group, const rules::Finding& f, std::string_view candidate) {
+    group.reasons.emplace_back(f.rule->id);
+    for (const EvidenceFinding& known : a_.findings)
+      if (known.id == f.rule->id) return;
+    EvidenceFinding out;
+    out.id = f.rule->id;
+    out.name = f.rule->name;
+    out.title = f.rule->title;
+    out.level = core::to_text(f.rule->level);
+    out.seen = fmt::format("{} ({}, {} calls; the likely reason of {}, by this tool's rules)", f.seen, group.op, group.count, candidate);
+    out.required = f.required;
+    out.effect = f.rule->effect;
+    out.fix = f.rule->fix.text;
+    out.keeps = core::to_text(f.rule->fix.keeps);
+    out.blame = core::to_text(f.rule->blame);
+    out.source = fmt::format("{}, {}", f.rule->source.text, f.rule->source.version);
+    out.status = f.status == rules::Truth::unmet ? "unmet" : "unknown";
+    a_.findings.push_back(std::move(out));
+  }
+
+  TraceAnswer& a_;
+  Json context_;
+};
+
+}  // namespace
+
+void add_specs(TraceAnswer& answer) { Specs(answer).run(); }
+
+}  // namespace dd::evidence

@@ -1,0 +1,6 @@
+// libFuzzer entry; built with Clang when DD_FUZZ is on.
+#include "targets.hpp"
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+  fuzz::database({reinterpret_cast<const char*>(data), size});
+  return 0;
+}
