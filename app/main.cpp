@@ -20,6 +20,9 @@ int call(const Invocation& in, const std::vector<std::string>& argv) {
     case Verb::sdpa:
     case Verb::gemm: return run_diagnose(in, argv);
     case Verb::run: return run_batch(in, argv);
+    case Verb::trace: return run_trace(in, argv);
+    case Verb::logs: return run_logs(in, argv);
+    case Verb::diff: return run_diff(in);
     case Verb::explain: return run_explain(in);
     case Verb::rules: return run_rules(in);
     case Verb::backends: return run_backends(in);

@@ -37,6 +37,8 @@ struct RunOptions {
   Ask ask = Ask::cudnn;
   std::optional<std::string> python;  // interpreter of the torch worker
   std::optional<bool> redact;     // absent: as the verb thinks fit
+  std::optional<std::string> specs_file;  // trace, logs: where the specs found go
+  std::vector<std::string> kernels;       // trace: bare kernel names
   bool help = false;
   bool version = false;
 };

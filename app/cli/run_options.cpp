@@ -71,8 +71,8 @@ std::string set_require(RunOptions& r, Text text) {
 }
 
 constexpr RunOption table[] = {
-    {{"Gate", "--require", "", R, "fast|close|backend=NAME[,...]", "", "exit 3 (or 1) unless this holds; repeatable, all must hold", "fast"}, diagnosing, set_require},
-    {{"Gate", "--unknown", "", V, "fail|pass", "fail", "what a requirement counts as when it cannot be decided", "pass"}, diagnosing,
+    {{"Gate", "--require", "", R, "fast|close|backend=NAME[,...]", "", "exit 3 (or 1) unless this holds; repeatable, all must hold", "fast"}, diagnosing | reading, set_require},
+    {{"Gate", "--unknown", "", V, "fail|pass", "fail", "what a requirement counts as when it cannot be decided", "pass"}, diagnosing | reading,
      [](RunOptions& r, Text t) -> std::string {
        if (t != "pass" && t != "fail") return "fail|pass";
        r.unknown_passes = t == "pass";
@@ -91,6 +91,13 @@ constexpr RunOption table[] = {
     {{"Output", "--md", "", V, "FILE", "", "also write the report as Markdown", "report.md"}, reporting, [](RunOptions& r, Text t) { return set_file(r.md_file, t); }},
     {{"Output", "--junit", "", V, "FILE", "", "also write the report as JUnit XML", "report.xml"}, diagnosing, [](RunOptions& r, Text t) { return set_file(r.junit_file, t); }},
     {{"Output", "--output", "-o", V, "FILE", "", "where the recorded specs are written (else standard error names a file)", "calls.jsonl"}, of(Verb::record), [](RunOptions& r, Text t) { return set_file(r.json_file, t); }},
+    {{"Output", "--specs", "", V, "FILE", "", "write the specs of the calls found, ready for run", "specs.jsonl"}, reading, [](RunOptions& r, Text t) { return set_file(r.specs_file, t); }},
+    {{"Input", "--kernel", "", R, "NAME", "", "judge a kernel name instead of a file; repeatable", "ampere_sgemm_128x128_tn"}, of(Verb::trace),
+     [](RunOptions& r, Text t) -> std::string {
+       if (t.empty()) return "a kernel name";
+       r.kernels.emplace_back(t);
+       return {};
+     }},
     {{"Output", "--redact", "", F, "[=off]", "", "hide host, user and home paths", ""}, reporting | of(Verb::env, Verb::backends, Verb::devices), [](RunOptions& r, Text t) { return set(r.redact, spec::parse_switch(t), "nothing, or =off"); }},
     {{"Output", "--color", "", V, "auto|always|never", "auto", "colour in text (NO_COLOR is obeyed)", "never"}, everywhere & ~of(Verb::completion, Verb::man), [](RunOptions& r, Text t) { return set_enum(r.color, t); }},
     {{"Output", "-v", "--verbose", R, "", "", "say more; twice for even more", ""}, everywhere,
@@ -109,7 +116,7 @@ constexpr VerbInfo verb_table[] = {
     {Verb::sdpa, "sdpa", "", 0, 0, spec::on_sdpa, "diagnose one attention call"},
     {Verb::gemm, "gemm", "", 0, 0, spec::on_gemm, "diagnose one matrix product"},
     {Verb::run, "run", "FILE...", 1, many, spec::on_run, "diagnose every spec of .json, .jsonl or .txt files (- is standard input)"},
-    {Verb::trace, "trace", "FILE...", 1, many, 0, "read profiler traces that others recorded"},
+    {Verb::trace, "trace", "FILE...", 0, many, 0, "read profiler traces that others recorded"},
     {Verb::logs, "logs", "FILE...", 1, many, 0, "read library logs that others recorded"},
     {Verb::record, "record", "-- PROGRAM...", 1, many, 0, "run a program and write the spec of every call that it makes"},
     {Verb::explain, "explain", "[ID]", 0, 1, 0, "one rule in full, or all of them"},
@@ -117,7 +124,7 @@ constexpr VerbInfo verb_table[] = {
     {Verb::backends, "backends", "", 0, 0, 0, "backends, and why any is unavailable"},
     {Verb::devices, "devices", "[NAME]", 0, 1, 0, "device profiles"},
     {Verb::env, "env", "", 0, 0, 0, "the environment record, safe to paste"},
-    {Verb::diff, "diff", "A B", 2, 2, 0, "compare two reports"},
+    {Verb::diff, "diff", "A B", 2, 2, 0, "compare two traces, logs or reports: what changed its path, what got slower"},
     {Verb::completion, "completion", "bash|zsh|fish", 1, 1, 0, "print a shell completion script"},
     {Verb::man, "man", "", 0, 0, 0, "print the man page source"},
 };

@@ -9,6 +9,9 @@ namespace dd::cli {
 
 int run_diagnose(const Invocation& in, const std::vector<std::string>& argv);  // sdpa, gemm
 int run_batch(const Invocation& in, const std::vector<std::string>& argv);     // run
+int run_trace(const Invocation& in, const std::vector<std::string>& argv);
+int run_logs(const Invocation& in, const std::vector<std::string>& argv);
+int run_diff(const Invocation& in);
 int run_explain(const Invocation& in);
 int run_rules(const Invocation& in);
 int run_backends(const Invocation& in);
