@@ -9,6 +9,8 @@
 #include "cli/output.hpp"
 #include "cli/services.hpp"
 #include "cli/verbs.hpp"
+#include "cli/what_if.hpp"
+#include "report/matrix.hpp"
 #include "report/render/format.hpp"
 #include "session/batch.hpp"
 #include "session/interrupt.hpp"
@@ -51,6 +53,41 @@ class Progress {
   std::chrono::steady_clock::time_point last_;
 };
 
+// Answers those cases that rules alone can answer, in place; the rest is left for a session.
+struct Predicted {
+  std::vector<std::vector<report::Case>> of_item;  // empty: to be run
+  std::string tables;                              // one table for each call with several targets
+};
+
+Predicted predict(const std::vector<session::BatchItem>& items, const RunOptions& run, const session::Settings& settings) {
+  Predicted out;
+  out.of_item.resize(items.size());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (!items[i].spec || !is_modelled(*items[i].spec)) continue;
+    Modelled modelled = model(items[i], run, settings);
+    if (modelled.cases.size() > 1) {
+      const report::Matrix matrix = report::make_matrix(modelled.cases, modelled.labels);
+      out.tables += (out.tables.empty() ? "" : "\n") + (run.format == Format::md ? report::matrix_markdown(matrix) : report::matrix_text(matrix));
+    }
+    out.of_item[i] = std::move(modelled.cases);
+  }
+  return out;
+}
+
+// Predicted and run cases in the order of the items.
+void merge(Predicted& predicted, session::BatchResult& result) {
+  std::vector<report::Case> cases;
+  std::size_t next = 0;
+  for (std::vector<report::Case>& own : predicted.of_item) {
+    if (own.empty()) {
+      if (next < result.cases.size()) cases.push_back(std::move(result.cases[next++]));
+      continue;
+    }
+    for (report::Case& c : own) cases.push_back(std::move(c));
+  }
+  result.cases = std::move(cases);
+}
+
 int diagnose_items(const std::vector<session::BatchItem>& items, const Invocation& in, const std::vector<std::string>& argv) {
   const auto set = settings(in.run);
   if (!set) {
@@ -69,11 +106,20 @@ int diagnose_items(const std::vector<session::BatchItem>& items, const Invocatio
     progress.update(p.done, p.total);
   };
   report::Report report = new_report(argv, in.run);
-  session::fill_report(report, session::run_batch(items, services(in.run), *set, in.run.jobs, show));
+  Predicted predicted = predict(items, in.run, *set);
+  std::vector<session::BatchItem> to_run;
+  for (std::size_t i = 0; i < items.size(); ++i)
+    if (predicted.of_item[i].empty()) to_run.push_back(items[i]);
+  session::BatchResult result;
+  if (!to_run.empty()) result = session::run_batch(to_run, services(in.run), *set, in.run.jobs, show);
+  merge(predicted, result);
+  session::fill_report(report, std::move(result));
   progress.clear();
   for (const report::Case& c : report.cases)
     for (const std::string& problem : c.problems) complain("error: " + problem);
-  return write_report(report, in.run, live);
+  const int code = write_report(report, in.run, live && to_run.size() == items.size());
+  if (!predicted.tables.empty() && (in.run.format == Format::text || in.run.format == Format::md)) print("\n" + predicted.tables);
+  return code;
 }
 
 }  // namespace

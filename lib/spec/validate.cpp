@@ -133,11 +133,11 @@ void check_common(const OpSpec& spec, Checks& checks) {
     check_text("extra." + name, value, checks);
 }
 
-core::Problems validate_all(const OpSpec& spec, bool shapes) {
+core::Problems validate_all(const OpSpec& spec, bool shapes, bool fit) {
   core::Problems problems;
   Checks checks(problems);
   if (spec.is_attention())
-    check_attention(spec.attention(), shapes, checks);
+    check_attention(spec.attention(), shapes, fit, checks);
   else
     check_gemm(spec.gemm(), shapes, checks);
   check_common(spec, checks);
@@ -146,7 +146,8 @@ core::Problems validate_all(const OpSpec& spec, bool shapes) {
 
 }  // namespace
 
-core::Problems validate(const OpSpec& spec) { return validate_all(spec, true); }
-core::Problems validate_without_shapes(const OpSpec& spec) { return validate_all(spec, false); }
+core::Problems validate(const OpSpec& spec) { return validate_all(spec, true, spec.context.framework == "native"); }
+core::Problems validate_to_compute(const OpSpec& spec) { return validate_all(spec, true, true); }
+core::Problems validate_without_shapes(const OpSpec& spec) { return validate_all(spec, false, true); }
 
 }  // namespace dd::spec

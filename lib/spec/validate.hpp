@@ -7,6 +7,9 @@
 
 namespace dd::spec {
 
+// With a framework named, q, k and v need not fit together (heads, batch, head sizes): whether such a call is taken is
+// what its rules say. Nothing may be computed from such a spec before validate_to_compute() has passed.
 core::Problems validate(const OpSpec& spec);
+core::Problems validate_to_compute(const OpSpec& spec);
 
 }  // namespace dd::spec

@@ -36,7 +36,8 @@ bool check_view(const View& view, std::size_t least_rank, std::size_t most_rank,
 // Whether two different indices may name one element. Exact for small tensors, else a sufficient condition.
 bool may_overlap(const Dims& shape, const Dims& strides);
 
-void check_attention(const Attention& attention, bool shapes, Checks& checks);
+// `fit`: also whether q, k and v go together.
+void check_attention(const Attention& attention, bool shapes, bool fit, Checks& checks);
 void check_gemm(const Gemm& gemm, bool shapes, Checks& checks);
 
 }  // namespace dd::spec

@@ -2,7 +2,7 @@
 #include <map>
 
 #include "case_check.hpp"
-#include "base_facts.hpp"
+#include "facts/derive.hpp"
 #include "frameworks/torch/attention/tables.hpp"
 #include "frameworks/torch/torch.hpp"
 
@@ -201,7 +201,7 @@ std::optional<std::int64_t> capability(const json& s) {
 }
 
 FactSet facts_of(const json& s, const spec::OpSpec& spec) {
-  FactSet facts = base_facts(spec);
+  FactSet facts = facts::derive_facts(spec);
   facts.set(Id::device_type, device_of(s), facts::Provenance::spec, "device");
   if (const auto cc = capability(s)) {
     facts.set(Id::compute_capability, *cc, facts::Provenance::spec, "compute_capability");

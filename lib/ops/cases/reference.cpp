@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "ops/cases/cases.hpp"
+#include "spec/validate.hpp"
 #include "ops/tensor/convert.hpp"
 
 namespace dd::ops::cases {
@@ -169,6 +170,9 @@ bool constant(const core::Tensor& t) {
 }  // namespace
 
 core::Result<ReferenceValues> run_reference(const spec::OpSpec& spec, const core::TensorMap& inputs, double budget, int threads) {
+  // A spec for a framework's rules need not be one that can be computed.
+  if (spec.context.framework != "native")
+    if (auto problems = spec::validate_to_compute(spec); !problems.empty()) return problems;
   const auto start = std::chrono::steady_clock::now();
   auto result = spec.is_attention() ? attention(spec, inputs, budget, threads) : gemm(spec, inputs, budget, threads);
   if (!result) return result;

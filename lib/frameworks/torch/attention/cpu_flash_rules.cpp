@@ -122,7 +122,7 @@ std::span<const Rule> cpu_rules() {
        .effect = "passed over, without any message from PyTorch",
        .fix = {"detach the mask, or leave learned biases to another backend", Keeps::meaning, {Change::disable_mask_grad}},
        .source = {"PyTorch sdp_utils_cpp.h, check_attn_mask_shape", "2.3 and newer; read at 2.6.0; medium certainty", checked},
-       .blocked_example = "sdpa --q 1x8x256x64 --dtype f16 --mask float --mask-requires-grad  --framework torch --torch-version 2.6.0 --target cpu",
+       .blocked_example = "sdpa --q 1x8x256x64 --dtype f16 --mask float --mask-grad  --framework torch --torch-version 2.6.0 --target cpu",
        .passing_example = "sdpa --q 1x8x256x64 --dtype f16 --mask float  --framework torch --torch-version 2.6.0 --target cpu",
        .order = 600},
       {.id = "TCP013", .name = "cpu-flash-mask-rank", .title = "the mask has neither two nor four axes",

@@ -12,7 +12,7 @@ std::span<const Rule> efficient_rules() {
        .effect = "passed over; the next backend in the order is tried",
        .fix = {"install a CUDA build that contains them", Keeps::function, {}},
        .source = {"PyTorch sdp_utils.cpp, can_use_mem_efficient_attention (use_mem_efficient_attention before 2.2)", "2.0 and newer; read at 2.0.0, 2.6.0", checked},
-       .blocked_example = "sdpa --q 1x8x256x64 --dtype f16 --build efficient=off --framework torch --torch-version 2.6.0 --target sm_80",
+       .blocked_example = "sdpa --q 1x8x256x64 --dtype f16 --built-with efficient=off --framework torch --torch-version 2.6.0 --target sm_80",
        .passing_example = "sdpa --q 1x8x256x64 --dtype f16 --framework torch --torch-version 2.6.0 --target sm_80",
        .order = 0},
       {.id = "TEF002", .name = "efficient-switched-off", .title = "the memory-efficient switch is off",

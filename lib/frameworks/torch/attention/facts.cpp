@@ -27,6 +27,28 @@ void set_build_flag(const spec::Context& context, const char* name, Id id, FactS
   }
 }
 
+// What the wheels of a release bring along, where nobody says otherwise. Later releases are left unknown.
+void assume_cudnn(FactSet& facts) {
+  const auto* torch = std::get_if<Version>(&facts.value(Id::torch_version));
+  const auto* device = std::get_if<std::string>(&facts.value(Id::device_type));
+  if (!torch || !device || *device != "cuda") return;
+  struct Bundled {
+    Version first;
+    Version cudnn;
+  };
+  static const Bundled table[] = {{Version::of(2, 12), {}}, {Version::of(2, 11), Version::of(9, 19, 0)}, {Version::of(2, 8), Version::of(9, 10, 2)},
+                                  {Version::of(2, 7), Version::of(9, 5, 1)}, {Version::of(2, 4), Version::of(9, 1, 0)},
+                                  {Version::of(2, 1), Version::of(8, 9, 2)}, {Version::of(2, 0), Version::of(8, 5, 0)}};
+  for (const Bundled& row : table) {
+    if (*torch < row.first) continue;
+    if (row.cudnn.code > 0) {
+      facts.set(Id::cudnn_version, row.cudnn, Provenance::assumed, "bundled with the wheels of this release");
+      facts.set(Id::built_cudnn, true, Provenance::assumed, "wheels contain it");
+    }
+    return;
+  }
+}
+
 void set_build(const spec::Context& context, FactSet& facts) {
   const auto windows = context.build.find("windows");
   set_build_flag(context, "flash", Id::built_flash, facts, true);
@@ -40,6 +62,8 @@ void set_build(const spec::Context& context, FactSet& facts) {
     if (!it->second) facts.set(Id::cudnn_version, NotApplicable{}, Provenance::spec, "context.build.cudnn");
   } else if (facts.known(Id::cudnn_version)) {
     facts.set(Id::built_cudnn, true, Provenance::derived, "a cuDNN version is given");
+  } else {
+    assume_cudnn(facts);
   }
   const auto frontend = context.versions.find("cudnn-frontend");
   Version version;
@@ -167,7 +191,10 @@ void set_mask(const Attention& a, FactSet& facts) {
   // The contents that the tool makes by itself leave every row a key; a file has to be looked at. A padding as long as
   // the keys closes all of them.
   const std::string& content = a.mask->content;
-  if (content == "causal" || content == "zeros" || content == "random" || content.rfind("window:", 0) == 0) {
+  if (content == "zeros") {
+    // All elements 0: nothing for an additive mask, everything closed for a boolean one.
+    facts.set(Id::mask_empty_rows, a.mask->dtype == DType::boolean, Provenance::derived, "mask.content");
+  } else if (content == "causal" || content == "random" || content.rfind("window:", 0) == 0) {
     facts.set(Id::mask_empty_rows, false, Provenance::derived, "mask.content");
   } else if (content.rfind("padding:", 0) == 0) {
     const bool all_closed = std::strtoll(content.c_str() + 8, nullptr, 10) >= spec::attention_dims(a.k.shape).length;
@@ -227,6 +254,11 @@ void add_facts(const spec::OpSpec& spec, FactSet& facts) {
   set_mask(a, facts);
   set_sizes(a, facts);
   set_extra(a, "double_backward", Id::double_backward, false, facts);
+  set_extra(a, "attention_weights", Id::attention_weights, false, facts);
+  const auto vllm = spec.context.versions.find("vllm");
+  facts::Version vllm_version;
+  if (vllm != spec.context.versions.end() && facts::Version::parse(vllm->second, vllm_version))
+    facts.set(Id::vllm_attention_version, vllm_version, Provenance::spec, "context.versions.vllm");
   set_extra(a, "saved_tensor_hooks", Id::saved_tensor_hooks, false, facts);
   facts.set(Id::user_order_given, spec.policy.order.has_value(), Provenance::spec, "policy.order");
   const double sixteenths = a.dropout_p * 16;

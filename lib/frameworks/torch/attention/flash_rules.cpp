@@ -12,7 +12,7 @@ std::span<const Rule> flash_rules() {
        .effect = "passed over; the next backend in the order is tried",
        .fix = {"install a build that contains the flash kernels (older Windows wheels do not), or let another fused backend serve", Keeps::function, {}},
        .source = {"PyTorch sdp_utils.cpp, can_use_flash_attention (use_flash_attention before 2.2)", "2.0 and newer; read at 2.0.0, 2.6.0, after 2.14.1", checked},
-       .blocked_example = "sdpa --q 1x8x256x64 --dtype f16 --build flash=off --framework torch --torch-version 2.6.0 --target sm_80",
+       .blocked_example = "sdpa --q 1x8x256x64 --dtype f16 --built-with flash=off --framework torch --torch-version 2.6.0 --target sm_80",
        .passing_example = "sdpa --q 1x8x256x64 --dtype f16 --framework torch --torch-version 2.6.0 --target sm_80",
        .order = 0},
       {.id = "TFL002", .name = "flash-switched-off", .title = "the flash switch is off",
@@ -520,7 +520,7 @@ std::span<const Rule> flash_rules() {
        .effect = "torch.backends.cuda.flash_sdp_enabled() says true all the same: it reports the switch",
        .fix = {"ask can_use_flash_attention(params) instead of the switch", Keeps::function, {}},
        .source = {"PyTorch torch.backends.cuda", "2.0 and newer", checked},
-       .blocked_example = "sdpa --q 1x8x256x64 --dtype f16 --build flash=off --framework torch --torch-version 2.6.0 --target sm_80",
+       .blocked_example = "sdpa --q 1x8x256x64 --dtype f16 --built-with flash=off --framework torch --torch-version 2.6.0 --target sm_80",
        .passing_example = "sdpa --q 1x8x256x64 --dtype f16 --framework torch --torch-version 2.6.0 --target sm_80"},
   };
   return table;

@@ -108,7 +108,7 @@ std::span<const Rule> rocm_efficient_rules() {
        .effect = "passed over; PyTorch warns even outside debug mode",
        .fix = {"cast the mask to the type of q", Keeps::function, {Change::cast_mask}},
        .source = {"PyTorch sdp_utils.cpp, can_use_mem_efficient_attention", "2.6 and newer; read at 2.6.0, 2.8, after 2.14.1", checked},
-       .blocked_example = "sdpa --q 1x8x256x64 --dtype f16 --mask float --mask-dtype f32 --target gfx942 --framework torch --torch-version 2.6.0",
+       .blocked_example = "sdpa --q 1x8x256x64 --dtype f16 --mask f32 --target gfx942 --framework torch --torch-version 2.6.0",
        .passing_example = "sdpa --q 1x8x256x64 --dtype f16 --mask bool --target gfx942 --framework torch --torch-version 2.6.0",
        .order = 1200},
   };

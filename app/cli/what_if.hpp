@@ -1,0 +1,21 @@
+// Cases that are answered by rules alone: the dispatcher of a framework, or the native one, on a device that is not here.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "cli/options.hpp"
+#include "report/report.hpp"
+#include "session/batch.hpp"
+
+namespace dd::cli {
+
+// Whether the spec names a target that is a profile, or several: nothing of it is run here.
+bool is_modelled(const spec::OpSpec& spec);
+
+struct Modelled {
+  std::vector<report::Case> cases;   // one per target
+  std::vector<std::string> labels;   // the targets' names
+};
+Modelled model(const session::BatchItem& item, const RunOptions& run, const session::Settings& settings);
+
+}  // namespace dd::cli

@@ -1,0 +1,186 @@
+#include "session/fix.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "session/roofline.hpp"
+
+namespace dd::session {
+namespace {
+
+using rules::Change;
+using rules::Keeps;
+using rules::Rule;
+using spec::OpSpec;
+
+const Judged::Candidate* find(const Judged& judged, const std::string& name) {
+  for (const Judged::Candidate& c : judged.candidates)
+    if (c.name == name) return &c;
+  return nullptr;
+}
+
+// Position in the order, past the end when it is not there.
+std::size_t place(const Judged& judged, const std::optional<std::string>& name) {
+  for (std::size_t i = 0; name && i < judged.candidates.size(); ++i)
+    if (judged.candidates[i].name == *name) return i;
+  return judged.candidates.size();
+}
+
+std::vector<Change> changes_of(const Judged::Candidate& candidate) {
+  std::vector<Change> out;
+  for (const std::vector<const Rule*>* list : {&candidate.blockers, &candidate.slowers})
+    for (const Rule* rule : *list)
+      for (Change change : rule->fix.changes)
+        if (change != Change::none && std::find(out.begin(), out.end(), change) == out.end()) out.push_back(change);
+  return out;
+}
+
+std::vector<std::string> ids(const Judged::Candidate& candidate) {
+  std::vector<std::string> out;
+  for (const Rule* rule : candidate.blockers) out.emplace_back(rule->id);
+  return out;
+}
+
+Proposal make(const Judged::Candidate& candidate, std::vector<Edit> edits) {
+  Proposal p{candidate.name, ids(candidate), std::move(edits), Keeps::function, 0, 0, {}};
+  for (const Edit& e : p.edits) {
+    p.keeps = std::max(p.keeps, e.keeps);
+    p.bytes += e.bytes;
+    p.flops_percent += e.flops_percent;
+  }
+  return p;
+}
+
+bool cheaper(const Proposal& a, const Proposal& b) {
+  const auto key = [](const Proposal& p) {
+    // Another version of a library is a small text but a large change.
+    const bool version = std::any_of(p.edits.begin(), p.edits.end(), [](const Edit& e) { return e.change == Change::change_version; });
+    return std::make_tuple(p.keeps, p.edits.size(), version, p.flops_percent, p.bytes);
+  };
+  return key(a) < key(b);
+}
+
+bool reaches(const Judged& judged, const std::string& candidate) {
+  return !judged.fails && judged.selected && *judged.selected == candidate;
+}
+
+// Keeps the best of each text and of each kind of change (the smallest padding, the first version).
+void keep_best(std::vector<Proposal>& list, std::size_t most) {
+  std::stable_sort(list.begin(), list.end(), cheaper);
+  std::vector<Proposal> out;
+  for (Proposal& p : list) {
+    const auto same = [&](const Proposal& other) {
+      return other.edits.size() == p.edits.size() && std::equal(p.edits.begin(), p.edits.end(), other.edits.begin(), [](const Edit& x, const Edit& y) {
+               return x.change == y.change && x.keeps == y.keeps && x.change != Change::cast_dtype && x.change != Change::change_setting;
+             });
+    };
+    if (out.size() < most && std::none_of(out.begin(), out.end(), same)) out.push_back(std::move(p));
+  }
+  list = std::move(out);
+}
+
+std::vector<Proposal> singles(const OpSpec& spec, const Judge& judge, const Judged::Candidate& candidate, const std::vector<Change>& changes) {
+  std::vector<Proposal> out;
+  for (Change change : changes)
+    for (Edit& e : edits_for(change, spec, candidate.name)) {
+      if (!reaches(judge(e.spec), candidate.name)) continue;
+      out.push_back(make(candidate, {std::move(e)}));
+      if (change == Change::change_version) break;  // the oldest that helps
+    }
+  return out;
+}
+
+constexpr std::size_t most_tries = 400;
+
+std::vector<Proposal> pairs(const OpSpec& spec, const Judge& judge, const Judged::Candidate& candidate, const std::vector<Change>& changes) {
+  std::vector<Proposal> out;
+  std::size_t tries = 0;
+  for (std::size_t i = 0; i < changes.size(); ++i)
+    for (const Edit& first : edits_for(changes[i], spec, candidate.name))
+      for (std::size_t j = i + 1; j < changes.size(); ++j)
+        for (Edit& second : edits_for(changes[j], first.spec, candidate.name)) {
+          if (++tries > most_tries) return out;
+          if (reaches(judge(second.spec), candidate.name)) out.push_back(make(candidate, {first, std::move(second)}));
+        }
+  return out;
+}
+
+}  // namespace
+
+std::string Proposal::text() const {
+  std::string out;
+  for (const Edit& e : edits) out += (out.empty() ? "" : ", and ") + e.text;
+  out += fmt::format(": {} becomes the chosen one", candidate);
+  if (bytes > 0) out += fmt::format("; copies {}", bytes_text(bytes));
+  if (flops_percent > 0) out += fmt::format("; {:.1f} per cent more arithmetic", flops_percent);
+  return out + fmt::format("; keeps {}", core::to_text(keeps));
+}
+
+Judge judge_of(const frameworks::Framework& framework, const facts::DeviceProfile* target) {
+  return [&framework, target](const OpSpec& spec) {
+    const frameworks::Diagnosis d = frameworks::diagnose(framework, spec, what_if_facts(spec, target));
+    Judged out;
+    const auto add = [&](const frameworks::CandidateResult& c) {
+      Judged::Candidate candidate{std::string(c.candidate.name), c.candidate.fast, c.standing == frameworks::Standing::eligible, {}, {}};
+      for (const rules::Finding& f : c.findings) {
+        if (f.status != rules::Truth::unmet) continue;
+        if (f.rule->level == rules::Level::blocks) candidate.blockers.push_back(f.rule);
+        if (f.rule->level == rules::Level::slows) candidate.slowers.push_back(f.rule);
+      }
+      out.candidates.push_back(std::move(candidate));
+    };
+    for (std::string_view name : d.priorities.front().order)
+      if (const auto* c = d.find(name)) add(*c);
+    out.fails = d.error || d.undetermined;
+    out.selected = d.selected;
+    if (d.call_error)
+      for (Judged::Candidate& c : out.candidates) c.blockers.push_back(d.call_error);
+    return out;
+  };
+}
+
+std::vector<Proposal> propose(const OpSpec& spec, const Judge& judge, std::size_t most) {
+  const Judged now = judge(spec);
+  std::vector<Proposal> out;
+  const std::size_t chosen = place(now, now.fails ? std::nullopt : now.selected);
+  for (std::size_t i = 0; i < now.candidates.size(); ++i) {
+    const Judged::Candidate& candidate = now.candidates[i];
+    if (!candidate.fast) continue;
+    // Behind a fast chosen one nothing is gained; before a slow one everything fast is.
+    const Judged::Candidate* selected = now.fails || !now.selected ? nullptr : find(now, *now.selected);
+    if (selected && selected->fast && i >= chosen) continue;
+    std::vector<Change> changes = changes_of(candidate);
+    if (candidate.eligible) changes = {Change::change_policy};
+    std::vector<Proposal> found = singles(spec, judge, candidate, changes);
+    if (found.empty()) {
+      // The way may also be barred by the order, or by an error of the call.
+      if (std::find(changes.begin(), changes.end(), Change::change_policy) == changes.end()) changes.push_back(Change::change_policy);
+      found = pairs(spec, judge, candidate, changes);
+    }
+    keep_best(found, most);
+    out.insert(out.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
+  }
+  std::stable_sort(out.begin(), out.end(), cheaper);
+  return out;
+}
+
+void add_fixes(const OpSpec& spec, const frameworks::Framework& framework, const facts::DeviceProfile* target, const WhatIfOptions& options,
+               report::Case& c) {
+  std::vector<Proposal> proposals = propose(spec, judge_of(framework, target));
+  if (proposals.empty()) {
+    c.verdict.because.push_back("no single change and no pair of changes that the rules know makes a fast backend the chosen one");
+    return;
+  }
+  for (Proposal& p : proposals) {
+    if (options.fix) p.tried = try_on_reference(spec, p.edits.back().spec);
+    std::string text = p.text();
+    if (!p.tried.empty()) text += "; tried: " + p.tried;
+    c.verdict.because.push_back("fix: " + text);
+    for (report::Candidate& candidate : c.candidates)
+      for (report::Finding& f : candidate.findings)
+        if (candidate.backend == p.candidate && std::find(p.clears.begin(), p.clears.end(), f.id) != p.clears.end() && f.tried.empty()) f.tried = text;
+  }
+}
+
+}  // namespace dd::session

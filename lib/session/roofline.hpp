@@ -1,0 +1,30 @@
+// What a path costs: arithmetic, memory traffic and extra memory (score matrix, hidden copies, dequantized weights), and
+// the time that the device's peaks allow at best. A bound, never a prediction. Pure.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "facts/profiles.hpp"
+#include "report/report.hpp"
+#include "spec/spec.hpp"
+
+namespace dd::session {
+
+struct PathCost {
+  std::string path;             // "fused", "materialised", "packed", "dequantized", "dense"
+  double flops = 0;             // of the forward pass
+  double traffic = 0;           // bytes that have to move at least
+  double extra_memory = 0;      // bytes beyond inputs and output
+  std::string extra_text;       // what the extra memory is
+  std::optional<double> bound;  // seconds; absent when the device's peaks are not known
+};
+
+std::vector<PathCost> path_costs(const spec::OpSpec& spec, const facts::DeviceProfile* device);
+
+// Adds one line for each path of interest to the verdict: the chosen one, and the fused one where that is another.
+void add_cost(const spec::OpSpec& spec, const facts::DeviceProfile* device, const std::optional<std::string>& selected, report::Case& c);
+
+std::string bytes_text(double bytes);  // "4.0 MiB"
+
+}  // namespace dd::session

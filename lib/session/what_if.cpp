@@ -1,0 +1,206 @@
+#include "session/what_if.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "facts/derive.hpp"
+#include "session/findings.hpp"
+#include "session/fix.hpp"
+#include "session/mask_file.hpp"
+#include "session/roofline.hpp"
+
+namespace dd::session {
+namespace {
+
+using facts::Id;
+using frameworks::CandidateResult;
+using frameworks::Diagnosis;
+using frameworks::Framework;
+using frameworks::Standing;
+
+constexpr std::string_view assumed_torch = "2.14.1";  // newest release that was read line by line
+
+std::string_view eligibility_of(Standing standing) {
+  switch (standing) {
+    case Standing::eligible: return "eligible";
+    case Standing::unknown: return "unknown";
+    default: return "blocked";
+  }
+}
+
+report::Candidate to_candidate(const CandidateResult& result, const std::optional<std::string>& selected, spec::Mode mode) {
+  report::Candidate out;
+  out.backend = result.candidate.name;
+  out.layer = "backend";
+  out.eligibility = eligibility_of(result.standing);
+  out.fast = result.candidate.fast;
+  out.grade = report::Grade::modelled;
+  out.findings = to_report(result.findings, true);
+  report::Attempt attempt;
+  attempt.policy = "allow";
+  attempt.mode = core::to_text(mode);
+  attempt.outcome = selected && *selected == result.candidate.name ? report::Outcome::predicted
+                    : result.standing == Standing::refused         ? report::Outcome::blocked
+                                                                   : report::Outcome::not_tried;
+  if (attempt.outcome == report::Outcome::predicted)
+    for (std::string_view name : result.candidate.operators) {
+      report::Operation operation;
+      operation.name = name;
+      operation.origin = "predicted";
+      attempt.evidence.operators.push_back(operation);
+    }
+  out.attempts.push_back(std::move(attempt));
+  return out;
+}
+
+report::Decision to_decision(const dispatch::Decision& d) {
+  report::Decision out;
+  out.policy = d.policy;
+  out.order = d.order;
+  for (const dispatch::Step& step : d.steps)
+    out.steps.push_back({step.backend, std::string(core::to_text(step.action)), step.finding_ids});
+  out.selected = d.selected;
+  return out;
+}
+
+// The reason that the framework itself would name, in a few words.
+std::string reason(const CandidateResult& result) {
+  if (result.first_reason) return fmt::format("{}, {}", result.first_reason->id, result.first_reason->title);
+  for (const rules::Finding& f : result.findings)
+    if (f.rule->level == rules::Level::blocks && f.status != rules::Truth::met) return fmt::format("{}, {}", f.rule->id, f.rule->title);
+  return "eligible, but behind in the order";
+}
+
+void add_reasons(const Diagnosis& d, report::Verdict& verdict) {
+  for (const CandidateResult& c : d.candidates) {
+    if (d.selected && *d.selected == c.candidate.name) continue;
+    if (c.standing == Standing::eligible) continue;
+    const char* word = c.standing == Standing::unknown ? "not decided, " : "";
+    verdict.because.push_back(fmt::format("{}: {}{}", c.candidate.name, word, reason(c)));
+  }
+}
+
+// The first fast candidate of the order that does not serve.
+std::string first_miss(const Diagnosis& d) {
+  if (d.priorities.empty()) return {};
+  for (std::string_view name : d.priorities.front().order)
+    if (const CandidateResult* c = d.find(name); c && c->candidate.fast && c->standing != Standing::eligible)
+      return fmt::format("{}: {}", name, reason(*c));
+  return {};
+}
+
+std::string unknown_facts(const Diagnosis& d, const facts::FactSet& facts) {
+  std::string out;
+  const auto add = [&](Id id) {
+    const std::string name(facts::info(id).name);
+    if (facts.known(id) || out.find(name) != std::string::npos) return;
+    out += (out.empty() ? "" : ", ") + name;
+  };
+  for (const CandidateResult& c : d.candidates)
+    for (const rules::Finding& f : c.findings)
+      if (f.status == rules::Truth::unknown && f.rule->level == rules::Level::blocks) {
+        for (Id id : rules::facts_read(f.rule->applies)) add(id);
+        for (Id id : rules::facts_read(f.rule->requires_that)) add(id);
+      }
+  if (out.empty())
+    for (Id id : {Id::torch_version, Id::compute_capability, Id::cudnn_version}) add(id);
+  return out;
+}
+
+void set_verdict(const Framework& framework, const Diagnosis& d, const facts::FactSet& facts, report::Case& c) {
+  report::Verdict& v = c.verdict;
+  v.grade = report::Grade::modelled;
+  if (d.call_error) {
+    v.status = report::Status::no_path;
+    v.summary = fmt::format("the call fails: {}, {}", d.call_error->id, d.call_error->title);
+    v.because.push_back(std::string(d.call_error->id));
+    return;
+  }
+  add_reasons(d, v);
+  if (d.undetermined) {
+    v.status = report::Status::undetermined;
+    v.summary = fmt::format("what {} would choose hangs on what is not known: {}", framework.name(), unknown_facts(d, facts));
+    return;
+  }
+  if (d.error) {
+    v.status = report::Status::no_path;
+    const CandidateResult* failing = d.selected ? d.find(*d.selected) : nullptr;
+    v.summary = failing ? fmt::format("{} is reached and the call fails: {}", *d.selected, reason(*failing))
+                        : std::string("no backend takes the call");
+    return;
+  }
+  const CandidateResult* selected = d.find(*d.selected);
+  if (selected->candidate.fast) {
+    v.status = report::Status::fast_path;
+    v.summary = fmt::format("{} would serve the call", *d.selected);
+  } else {
+    v.status = report::Status::fallback;
+    const std::string miss = first_miss(d);
+    v.summary = miss.empty() ? fmt::format("falls back to {}", *d.selected) : fmt::format("falls back to {}; {}", *d.selected, miss);
+  }
+}
+
+void add_confidence(const Framework& framework, const Diagnosis& d, const facts::FactSet& facts, report::Case& c) {
+  if (!d.priorities.empty() && !d.priorities.front().reason.empty())
+    c.verdict.because.push_back(fmt::format("order: {}", d.priorities.front().reason));
+  const Id version = d.candidates.empty() ? Id::torch_version : d.candidates.front().candidate.version;
+  if (facts.known(version))
+    c.verdict.because.push_back(fmt::format("rules of {} {}: {} confidence, {}", framework.name(), facts::to_text(facts.value(version)),
+                                            core::to_text(d.confidence.confidence), d.confidence.text));
+  if (facts[version].provenance == facts::Provenance::assumed && facts.known(version))
+    c.verdict.because.push_back(fmt::format("{} {} is assumed; name one with --{}-version", framework.name(),
+                                            facts::to_text(facts.value(version)), framework.name()));
+}
+
+}  // namespace
+
+facts::FactSet what_if_facts(const spec::OpSpec& spec, const facts::DeviceProfile* target) {
+  facts::FactSet facts = facts::derive_facts(spec);
+  if (target) {
+    facts::apply(*target, facts);
+  } else if (!spec.context.target.empty()) {
+    if (const auto found = facts::find_profile(spec.context.target)) facts::apply(*found, facts);
+  }
+  facts::Version version;
+  if (spec.context.framework == "torch" && !facts.known(Id::torch_version) && facts::Version::parse(assumed_torch, version))
+    facts.set(Id::torch_version, version, facts::Provenance::assumed, "newest release that the rules were read from");
+  return facts;
+}
+
+report::Case what_if(const spec::OpSpec& spec, const std::string& id, const Framework& framework, const facts::DeviceProfile* target,
+                     const WhatIfOptions& options) {
+  report::Case c;
+  c.id = id;
+  spec::OpSpec placed = spec;
+  if (target) placed.context.target = target->name;
+  if (options.canonical) c.spec_json = options.canonical(placed);
+  if (options.repro) c.repro = options.repro(placed);
+  const std::size_t space = c.repro.find(' ');
+  c.title = space == std::string::npos ? c.repro : c.repro.substr(space + 1);
+  if (c.title.size() > 100) c.title = c.title.substr(0, 97) + "...";
+  if (!framework.serves(placed)) {
+    c.problems.push_back(fmt::format("{} has no dispatcher for this operator", framework.name()));
+    c.verdict.summary = c.problems.back();
+    c.exit_code = 5;
+    return c;
+  }
+  facts::FactSet facts = what_if_facts(placed, target);
+  std::vector<std::string> notes;
+  add_mask_content(placed, facts, notes);
+  const Diagnosis d = frameworks::diagnose(framework, placed, facts, options.with_met);
+  framework.add_facts(placed, facts);
+  c.facts = to_report(facts);
+  c.findings = to_report(d.call_findings, true);
+  for (const CandidateResult& result : d.candidates) c.candidates.push_back(to_candidate(result, d.error ? std::nullopt : d.selected, placed.mode));
+  c.decision = to_decision(d.decision);
+  set_verdict(framework, d, facts, c);
+  add_confidence(framework, d, facts, c);
+  c.verdict.because.insert(c.verdict.because.end(), notes.begin(), notes.end());
+  add_cost(placed, target, d.selected, c);
+  if (options.fix || !(c.verdict.status == report::Status::fast_path)) add_fixes(placed, framework, target, options, c);
+  if (placed.policy.force && (!d.selected || d.error)) c.exit_code = 3;
+  return c;
+}
+
+}  // namespace dd::session

@@ -1,0 +1,144 @@
+// Every rule of PyTorch's attention dispatcher: its examples block and pass, the order and the walk.
+#include <map>
+
+#include "cli/options.hpp"
+#include "frameworks/torch/attention/tables.hpp"
+#include "frameworks/torch/torch.hpp"
+#include "session/what_if.hpp"
+#include "support/catch.hpp"
+
+using namespace dd;
+using frameworks::Diagnosis;
+using rules::Rule;
+using rules::Truth;
+
+namespace {
+
+Diagnosis diagnose(const spec::OpSpec& spec) {
+  return frameworks::diagnose(frameworks::torch_framework(), spec, session::what_if_facts(spec, nullptr), true);
+}
+
+spec::OpSpec read(std::string_view line) {
+  const auto spec = cli::parse_batch_line(line);
+  std::string problems;
+  if (!spec.ok())
+    for (const core::Problem& p : spec.problems()) problems += core::to_text(p) + "; ";
+  INFO(line << ": " << problems);
+  REQUIRE(spec.ok());
+  return *spec;
+}
+
+// The status of one rule in a whole diagnosis; nullopt when no candidate of the call has it.
+std::optional<Truth> status_of(const Rule& rule, const Diagnosis& d) {
+  std::optional<Truth> out;
+  const auto look = [&](const std::vector<rules::Finding>& findings) {
+    for (const rules::Finding& f : findings)
+      if (f.rule->id == rule.id) out = f.status;
+  };
+  look(d.call_findings);
+  for (const auto& c : d.candidates) look(c.findings);
+  return out;
+}
+
+std::string standing(const std::string& line, const char* backend) {
+  const Diagnosis d = diagnose(read(line));
+  const auto* c = d.find(backend);
+  return c ? std::string(core::to_text(c->standing)) + (c->first_reason ? " " + std::string(c->first_reason->id) : "") : "absent";
+}
+
+std::string choice(const std::string& line) {
+  const Diagnosis d = diagnose(read(line));
+  if (d.undetermined) return "undetermined";
+  if (d.error) return "error";
+  return *d.selected;
+}
+
+}  // namespace
+
+TEST_CASE("the examples of every torch attention rule block and pass") {
+  int judged = 0, without = 0;
+  for (const auto table : frameworks::torch_framework().tables())
+    for (const Rule& rule : table) {
+      INFO(rule.id << " " << rule.name << ": " << rule.blocked_example << " | " << rule.passing_example);
+      const auto passing = status_of(rule, diagnose(read(rule.passing_example)));
+      CHECK(passing.value_or(Truth::met) == Truth::met);
+      if (rule.blocked_example.empty()) {
+        ++without;
+        continue;
+      }
+      const auto blocked = status_of(rule, diagnose(read(rule.blocked_example)));
+      CHECK(blocked.has_value());
+      CHECK(blocked.value_or(Truth::met) == Truth::unmet);
+      ++judged;
+    }
+  CHECK(judged > 180);
+  CHECK(without < 15);
+}
+
+TEST_CASE("every blocking rule has a place among the checks of every version that it is in force in") {
+  const std::vector<std::pair<std::string, facts::Version>> versions{
+      {"2.0.0", facts::Version::of(2, 0, 0)}, {"2.0.1", facts::Version::of(2, 0, 1)}, {"2.1.0", facts::Version::of(2, 1)}, {"2.2.0", facts::Version::of(2, 2)},
+      {"2.4.0", facts::Version::of(2, 4)},    {"2.5.0", facts::Version::of(2, 5)},    {"2.5.1", facts::Version::of(2, 5, 1)}, {"2.6.0", facts::Version::of(2, 6)},
+      {"2.8.0", facts::Version::of(2, 8)},    {"2.9.0", facts::Version::of(2, 9)},    {"2.14.1", facts::Version::of(2, 14, 1)}};
+  namespace t = frameworks::torch_attention;
+  const std::pair<std::span<const Rule>, std::span<const frameworks::CheckPosition>> tables[] = {
+      {t::flash_rules(), t::flash_positions()}, {t::efficient_rules(), t::efficient_positions()}, {t::cudnn_rules(), t::cudnn_positions()},
+      {t::cpu_rules(), t::cpu_positions()}, {t::math_rules(), t::math_positions()}};
+  for (const auto& [rules, positions] : tables)
+    for (const Rule& rule : rules) {
+      if (rule.level != rules::Level::blocks) continue;
+      for (const auto& [name, version] : versions) {
+        facts::FactSet f;
+        f.set(facts::Id::torch_version, version);
+        int places = 0;
+        for (const auto& p : positions) places += p.rule == rule.id && frameworks::contains(p.span, version);
+        // The guard of every rule begins with its versions.
+        const rules::Condition& guard = rule.applies.kind == rules::Kind::all ? rule.applies.parts.front() : rule.applies;
+        const bool in_force = rules::evaluate(guard, f) == Truth::met;
+        INFO(rule.id << " " << name);
+        CHECK(places == (in_force ? 1 : 0));
+      }
+    }
+}
+
+TEST_CASE("names of case files all lead to a rule") {
+  std::map<std::string_view, int> known;
+  for (const auto table : frameworks::torch_framework().tables())
+    for (const Rule& rule : table) ++known[rule.id];
+  for (const auto& name : frameworks::torch_attention::case_names()) {
+    INFO(name.name);
+    CHECK(known[name.rule] == 1);
+  }
+}
+
+TEST_CASE("orders by version, GPU, cuDNN and environment") {
+  const std::string h100 = "sdpa --q 4x32x4096x128 --dtype bf16 --causal --framework torch --target h100-sxm --cudnn-version ";
+  CHECK(choice(h100 + "9.1.0 --torch-version 2.5.0") == "torch-cudnn");
+  CHECK(choice(h100 + "9.1.0 --torch-version 2.5.1") == "torch-flash");
+  CHECK(choice(h100 + "9.10.2 --torch-version 2.9.0") == "torch-cudnn");
+  CHECK(choice(h100 + "9.10.2 --torch-version 2.9.0 --env TORCH_CUDNN_SDPA_PREFERRED=0") == "torch-flash");
+  CHECK(choice(h100 + "9.10.2 --torch-version 2.10.0") == "torch-flash");
+  CHECK(choice(h100 + "9.15.0 --torch-version 2.11.0") == "torch-flash");
+  CHECK(choice(h100 + "9.15.1 --torch-version 2.11.0") == "torch-cudnn");
+  CHECK(choice(h100 + "9.19.0 --torch-version 2.11.0 --env TORCH_CUDNN_SDPA_DEPRIORITIZED=1") == "torch-flash");
+  CHECK(choice(h100 + "9.1.0 --torch-version 2.6.0 --order torch-cudnn") == "torch-cudnn");
+  CHECK(choice("sdpa --q 2x8x128x64 --framework torch --torch-version 2.6.0 --target cpu") == "torch-cpu-flash");
+  CHECK(choice("sdpa --q 2x8x128x64 --framework torch --torch-version 2.0.0 --target cpu") == "torch-math");
+}
+
+TEST_CASE("an unknown fact leaves the choice open, and only where it matters") {
+  const std::string call = "sdpa --q 4x8x512x64 --dtype bf16 --framework torch --torch-version ";
+  CHECK(choice(call + "2.13.0 --target h100-sxm") == "undetermined");  // no cuDNN version is known for it
+  CHECK(choice(call + "2.13.0 --target a100-40") == "torch-flash");    // never cuDNN first there
+  CHECK(choice(call + "2.13.0 --target h100-sxm --disable cudnn") == "torch-flash");
+}
+
+TEST_CASE("all that is wrong is listed, and the first reason is PyTorch's own") {
+  const std::string line = "sdpa --q 1x4x8x300 --dtype f32 --mask float --framework torch --torch-version 2.6.0 --target sm_80";
+  CHECK(standing(line, "torch-flash") == "refused TFL005");
+  const Diagnosis d = diagnose(read(line));
+  int unmet = 0;
+  for (const rules::Finding& f : d.find("torch-flash")->findings) unmet += f.status == Truth::unmet && f.rule->level == rules::Level::blocks;
+  CHECK(unmet == 3);  // mask, head size, type
+  CHECK(standing("sdpa --q 1x4x0x64 --k 1x4x8x64 --framework torch --torch-version 2.2.0 --target sm_80", "torch-flash").rfind("refused", 0) == 0);
+}
