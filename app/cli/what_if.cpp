@@ -63,9 +63,8 @@ const frameworks::Framework* framework_of(const spec::OpSpec& spec) {
   static const Native native;
   if (spec.context.framework == "native") return &native;
   // One name may stand for several dispatchers, each for its operators.
-  for (const frameworks::Framework* f : frameworks::all_frameworks())
-    if (f->name() == spec.context.framework && f->serves(spec)) return f;
-  return frameworks::find_framework(spec.context.framework);
+  const frameworks::Framework* serving = frameworks::find_framework(spec.context.framework, spec);
+  return serving ? serving : frameworks::find_framework(spec.context.framework);
 }
 
 bool here(const std::string& target) { return target.empty() || target == "host" || target == "cpu" || target.rfind("cuda", 0) == 0; }
