@@ -3,6 +3,7 @@
 #include <array>
 
 #include "backends/backend.hpp"
+#include "backends/common/device_call.hpp"
 #include "backends/cuda_runtime/environment.hpp"
 #include "backends/libraries/onednn.hpp"
 #include "backends/libraries/openblas.hpp"
@@ -18,8 +19,8 @@ Availability always_there() { return {true, "part of this tool", {}}; }
 
 // Default order within an operator: fast paths first, plain loops last. For dense products oneDNN comes first because it
 // works on bf16 and 8-bit integers as they are and is the faster of the two for f32; f64 is left to OpenBLAS by rule.
-const std::array<Backend, 8>& table() {
-  static const std::array<Backend, 8> rows = {{
+const std::array<Backend, 13>& table() {
+  static const std::array<Backend, 13> rows = {{
       {.name = "cpu-flash", .op = spec::Op::sdpa, .summary = "tiles with an online softmax; never stores the scores",
        .library = "own code", .fast = true, .rank = 10, .rules = cpu_flash::rules, .probe = always_there,
        .extra_bytes = cpu_flash::extra_bytes, .run = cpu_flash::run},
@@ -44,6 +45,20 @@ const std::array<Backend, 8>& table() {
       {.name = "cpu-naive", .op = spec::Op::gemm, .summary = "plain loops, any element type, quantized or not",
        .library = "own code", .quantized = true, .dense = true, .rank = 90, .rules = cpu_naive::gemm_rules, .probe = always_there,
        .extra_bytes = cpu_naive::extra_bytes, .run = cpu_naive::run},
+      {.name = "cuda-flash", .op = spec::Op::sdpa, .summary = "our own fused kernel on tensor cores; never stores the scores",
+       .library = "own code", .device = "cuda", .fast = true, .rank = 10, .rules = cuda_flash::rules, .probe = own_kernels_available, .add_facts = add_device_facts,
+       .extra_bytes = cuda_flash::extra_bytes, .run = cuda_flash::run},
+      {.name = "cuda-naive", .op = spec::Op::sdpa, .summary = "straight loops on the device, f64, f32, f16 and bf16", .library = "own code",
+       .device = "cuda", .rank = 90, .rules = cuda_naive::attention_rules, .probe = own_kernels_available, .add_facts = add_device_facts,
+       .extra_bytes = cuda_naive::extra_bytes, .run = cuda_naive::run_attention},
+      {.name = "cuda-wmma", .op = spec::Op::gemm, .summary = "our own tensor-core product in f16 and bf16", .library = "own code", .device = "cuda",
+       .fast = true, .rank = 10, .rules = cuda_wmma::rules, .probe = own_kernels_available, .add_facts = add_device_facts, .extra_bytes = cuda_wmma::extra_bytes, .run = cuda_wmma::run},
+      {.name = "cuda-packed", .op = spec::Op::gemm, .summary = "multiplies packed 8- and 4-bit weights without dequantizing them", .library = "own code",
+       .device = "cuda", .quantized = true, .dense = false, .fast = true, .rank = 10, .rules = cuda_packed::rules, .probe = own_kernels_available, .add_facts = add_device_facts,
+       .extra_bytes = cuda_packed::extra_bytes, .run = cuda_packed::run},
+      {.name = "cuda-naive", .op = spec::Op::gemm, .summary = "straight loops on the device, many element types", .library = "own code",
+       .device = "cuda", .rank = 90, .rules = cuda_naive::gemm_rules, .probe = own_kernels_available, .add_facts = add_device_facts,
+       .extra_bytes = cuda_naive::extra_bytes, .run = cuda_naive::run_gemm},
   }};
   return rows;
 }

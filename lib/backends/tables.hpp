@@ -52,4 +52,30 @@ std::int64_t extra_bytes(const spec::OpSpec& spec);
 RunResult run(const RunRequest& request);
 }  // namespace cpu_packed
 
+namespace cuda_naive {
+std::span<const rules::Rule> attention_rules();
+std::span<const rules::Rule> gemm_rules();
+std::int64_t extra_bytes(const spec::OpSpec& spec);
+RunResult run_attention(const RunRequest& request);
+RunResult run_gemm(const RunRequest& request);
+}  // namespace cuda_naive
+
+namespace cuda_flash {
+std::span<const rules::Rule> rules();
+std::int64_t extra_bytes(const spec::OpSpec& spec);
+RunResult run(const RunRequest& request);
+}  // namespace cuda_flash
+
+namespace cuda_wmma {
+std::span<const rules::Rule> rules();
+std::int64_t extra_bytes(const spec::OpSpec& spec);
+RunResult run(const RunRequest& request);
+}  // namespace cuda_wmma
+
+namespace cuda_packed {
+std::span<const rules::Rule> rules();
+std::int64_t extra_bytes(const spec::OpSpec& spec);
+RunResult run(const RunRequest& request);
+}  // namespace cuda_packed
+
 }  // namespace dd::backends

@@ -22,12 +22,12 @@ constexpr Id attention_ids[] = {
     Id::dtype_k, Id::dtype_v, Id::q_rank, Id::k_rank, Id::v_rank, Id::batch, Id::batch_k, Id::batch_v, Id::q_heads, Id::kv_heads,
     Id::v_heads, Id::q_len, Id::kv_len, Id::head_dim, Id::head_dim_k, Id::head_dim_v, Id::is_causal, Id::causal_align, Id::mask_kind,
     Id::mask_dtype, Id::mask_rank, Id::mask_content, Id::mask_last_stride, Id::mask_requires_grad, Id::dropout_p, Id::enable_gqa,
-    Id::nested, Id::q_last_stride, Id::k_last_stride, Id::v_last_stride, Id::q_align_bytes, Id::k_align_bytes, Id::v_align_bytes,
+    Id::nested, Id::qkv_stride_align_bytes, Id::q_last_stride, Id::k_last_stride, Id::v_last_stride, Id::q_align_bytes, Id::k_align_bytes, Id::v_align_bytes,
     Id::score_bytes};
 constexpr Id mask_ids[] = {Id::mask_dtype, Id::mask_rank, Id::mask_content, Id::mask_last_stride, Id::mask_requires_grad};
 constexpr Id gemm_ids[] = {
     Id::dtype_w, Id::dtype_out, Id::dtype_bias, Id::compute, Id::m, Id::n, Id::k, Id::x_rank, Id::w_rank, Id::gemm_batch, Id::x_layout,
-    Id::w_layout, Id::x_align_bytes, Id::w_align_bytes, Id::has_bias, Id::epilogue, Id::workspace_bytes, Id::quantized, Id::quant_bits,
+    Id::w_layout, Id::x_line_bytes, Id::w_line_bytes, Id::x_align_bytes, Id::w_align_bytes, Id::has_bias, Id::epilogue, Id::workspace_bytes, Id::quantized, Id::quant_bits,
     Id::quant_act_bits, Id::quant_group, Id::quant_zero_point, Id::quant_act_order, Id::quant_packing, Id::quant_scale_dtype,
     Id::dequantized_bytes};
 constexpr Id quant_ids[] = {Id::quant_bits, Id::quant_act_bits, Id::quant_group, Id::quant_zero_point, Id::quant_act_order,
@@ -125,6 +125,17 @@ void add_mask(Writer& w, const Attention& a) {
     w.said(Id::mask_last_stride, strides.back(), mask.strides ? fmt::format("mask.strides[{}]", strides.size() - 1) : "mask is contiguous");
 }
 
+// Largest power of two, up to a page, that divides the strides (in bytes) of all axes but the last; axes of extent 1 do not count.
+Integer stride_alignment(const Attention& a) {
+  Integer bits = 4096;
+  for (const TensorSpec* t : {&a.q, &a.k, &a.v}) {
+    const Dims strides = spec::strides_of(*t);
+    for (std::size_t i = 0; i + 1 < strides.size(); ++i)
+      if (t->shape[i] > 1) bits |= core::bytes_of(t->dtype, strides[i]);
+  }
+  return bits & -bits;
+}
+
 void add_attention(Writer& w, const Attention& a) {
   w.has_none(gemm_ids, "the operator is sdpa");
   w.said(Id::dtype, name(a.q.dtype), "q.dtype");
@@ -134,6 +145,7 @@ void add_attention(Writer& w, const Attention& a) {
   // The length of v must be that of k; kv_len is taken from k, which comes last here.
   add_tensor(w, a.v, "v", {Id::v_rank, Id::batch_v, Id::v_heads, Id::kv_len, Id::head_dim_v, Id::v_last_stride, Id::v_align_bytes});
   add_tensor(w, a.k, "k", {Id::k_rank, Id::batch_k, Id::kv_heads, Id::kv_len, Id::head_dim_k, Id::k_last_stride, Id::k_align_bytes});
+  w.derived(Id::qkv_stride_align_bytes, stride_alignment(a), "strides of q, k and v");
   add_mask(w, a);
   w.said(Id::is_causal, a.is_causal, "is_causal");
   w.said(Id::causal_align, std::string(core::to_text(a.causal_align)), "causal_align");
@@ -176,6 +188,13 @@ void add_quant(Writer& w, const Gemm& g) {
   w.figure(Id::dequantized_bytes, times(spec::element_count(g.w.shape), Integer{core::info(wide).bits / 8}), "w.shape in " + name(wide));
 }
 
+// Bytes from one line to the next along the axis that is not dense; that of the rows when neither or both are.
+Integer line_bytes(const TensorSpec& t) {
+  const Dims strides = spec::strides_of(t);
+  const Integer row = strides[strides.size() - 2], column = strides.back();
+  return core::bytes_of(t.dtype, row == 1 && column != 1 ? column : row);
+}
+
 void add_gemm(Writer& w, const Gemm& g, const spec::Flags& flags) {
   w.has_none(attention_ids, "the operator is gemm");
   w.said(Id::dtype, name(g.x.dtype), "x.dtype");
@@ -205,6 +224,8 @@ void add_gemm(Writer& w, const Gemm& g, const spec::Flags& flags) {
   }
   if (x >= 2) w.derived(Id::x_layout, matrix_layout(g.x), g.x.strides ? "x.strides" : "x is contiguous");
   if (y >= 2) w.derived(Id::w_layout, matrix_layout(g.w), g.w.strides ? "w.strides" : "w is contiguous");
+  if (x >= 2) w.derived(Id::x_line_bytes, line_bytes(g.x), g.x.strides ? "x.strides" : "x is contiguous");
+  if (y >= 2) w.derived(Id::w_line_bytes, line_bytes(g.w), g.w.strides ? "w.strides" : "w is contiguous");
   w.derived(Id::x_align_bytes, Value(alignment_bytes(g.x)), "x.offset");
   w.derived(Id::w_align_bytes, Value(alignment_bytes(g.w)), "w.offset");
   w.said(Id::has_bias, g.bias.has_value(), "bias");

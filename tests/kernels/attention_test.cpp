@@ -46,7 +46,7 @@ void check_naive(const AttentionCase& c) {
 
 // Scores in, probabilities out, against the oracle's weights.
 template <class T, class A>
-void check_softmax(const AttentionCase& c) {
+void check_softmax(const AttentionCase& c, host::Order order = host::Order::forward) {
   INFO("softmax " << c.text());
   AttentionProblem<T> p(c);
   Tensor<A> scores(layout(c.batch, c.heads, c.q_len, c.kv_len));
@@ -59,7 +59,7 @@ void check_softmax(const AttentionCase& c) {
           for (int d = 0; d < c.dim; ++d) s += p.q.get(b, h, i, d) * p.k.get(b, h / (c.heads / c.kv_heads), j, d);
           scores.data()[scores.layout.at(b, h, i, j)] = static_cast<A>(s);
         }
-  launch(softmax_launch(p.args), [&] { attention_softmax<T, A>(p.args, scores.data(), weights.data()); });
+  launch(softmax_launch(p.args), [&] { attention_softmax<T, A>(p.args, scores.data(), weights.data()); }, order);
   CHECK(weights.check_written() == "");
   double worst = 0;
   for (int b = 0; b < c.batch; ++b)
@@ -233,4 +233,12 @@ TEST_CASE("softmax: every type, odd sizes, masks, alignments") {
         check_softmax<__half, float>(c);
         check_softmax<__nv_bfloat16, float>(c);
       }
+}
+
+TEST_CASE("softmax: right in every thread order") {
+  AttentionCase c;
+  c.q_len = 6;
+  c.kv_len = 1500;
+  c.causal = 2;
+  for (host::Order order : all_orders) check_softmax<float, float>(c, order);
 }

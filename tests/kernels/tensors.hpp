@@ -117,6 +117,6 @@ inline host::LaunchOptions in_order(host::Order order) {
   options.seed = 7;
   return options;
 }
-constexpr host::Order all_orders[] = {host::Order::forward, host::Order::reverse, host::Order::shuffled};
+constexpr host::Order all_orders[] = {host::Order::forward, host::Order::reverse, host::Order::shuffled, host::Order::warp_first};
 
 }  // namespace dd::kernels::test

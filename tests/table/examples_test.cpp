@@ -40,7 +40,10 @@ void add_plain_machine(facts::FactSet& f) {
 // Facts that no spec can state: a rule about these alone has the same example on both sides.
 const std::vector<Id> of_machine = {Id::cpu_isa,   Id::cpu_bf16,      Id::cpu_vnni,         Id::cpu_threads,      Id::memory_available,
                                     Id::blas_core, Id::blas_core_isa, Id::blas_core_pinned, Id::blas_available,   Id::onednn_available,
-                                    Id::onednn_version, Id::onednn_isa, Id::onednn_isa_capped};
+                                    Id::onednn_version, Id::onednn_isa, Id::onednn_isa_capped,
+                                    Id::cuda_driver_available, Id::cuda_driver_version, Id::cuda_device_count, Id::cuda_libraries_version,
+                                    Id::device_code_built, Id::cublas_available, Id::cublaslt_available, Id::cudnn_available, Id::cudnn_parts_fit,
+                                    Id::cupti_available, Id::nvrtc_available};
 
 bool about_the_machine_alone(const Rule& rule) {
   const auto read = rules::facts_read(rule.requires_that);

@@ -103,7 +103,41 @@ void check_shared(Block& block) {
                     std::to_string(left) + " have left the kernel; block " + std::to_string(blockIdx.x));
 }
 
-void run_block(Block& block, const std::vector<unsigned>& order) {
+void resume(Block& block, SimThread& t) {
+  block.running = &t;
+  threadIdx = uint3{t.index, 0, 0};
+  t.fiber.resume();
+  if (!block.error.empty()) throw LaunchError(block.error);
+}
+
+bool runnable(const SimThread& t) { return !t.fiber.finished() && t.state == State::ready; }
+
+// Runs each warp until all its lanes wait for other warps or have finished.
+bool pass_by_warps(Block& block) {
+  bool progressed = false;
+  for (std::size_t first = 0; first < block.threads.size(); first += warp_size)
+    for (bool again = true; again;) {
+      again = false;
+      for (std::size_t i = first; i < first + warp_size; ++i)
+        if (runnable(*block.threads[i])) {
+          resume(block, *block.threads[i]);
+          again = progressed = true;
+        }
+    }
+  return progressed;
+}
+
+bool pass_in_order(Block& block, const std::vector<unsigned>& order) {
+  bool progressed = false;
+  for (unsigned index : order)
+    if (runnable(*block.threads[index])) {
+      resume(block, *block.threads[index]);
+      progressed = true;
+    }
+  return progressed;
+}
+
+void run_block(Block& block, const std::vector<unsigned>& order, bool by_warps) {
   for (auto& t : block.threads) {
     t->state = State::ready;
     t->open.clear();
@@ -113,22 +147,10 @@ void run_block(Block& block, const std::vector<unsigned>& order) {
   for (auto& w : block.warps) w = Warp{};
   block.at_barrier = 0;
   prepare_shared(block);
-  for (;;) {
-    bool progressed = false, alive = false;
-    for (unsigned index : order) {
-      SimThread& t = *block.threads[index];
-      if (t.fiber.finished()) continue;
-      alive = true;
-      if (t.state != State::ready) continue;
-      block.running = &t;
-      threadIdx = uint3{t.index, 0, 0};
-      t.fiber.resume();
-      progressed = true;
-      if (!block.error.empty()) throw LaunchError(block.error);
-    }
-    if (!alive) break;
-    if (!progressed) report_stuck(block);
+  while (by_warps ? pass_by_warps(block) : pass_in_order(block, order)) {
   }
+  for (const auto& t : block.threads)
+    if (!t->fiber.finished()) report_stuck(block);
   check_shared(block);
 }
 
@@ -182,7 +204,7 @@ void launch(dim3 grid, dim3 block_size, std::size_t shared_bytes, const std::fun
     for (unsigned y = 0; y < grid.y; ++y)
       for (unsigned x = 0; x < grid.x; ++x) {
         blockIdx = uint3{x, y, z};
-        run_block(block, order);
+        run_block(block, order, options.order == Order::warp_first);
       }
 }
 

@@ -32,7 +32,8 @@ struct LaunchError : std::runtime_error {
 };
 
 // Which runnable thread goes next. A kernel without a missing barrier gives the same bits under all of them.
-enum class Order { forward, reverse, shuffled };
+// warp_first lets a warp run as far as it can before the next one does anything.
+enum class Order { forward, reverse, shuffled, warp_first };
 
 struct LaunchOptions {
   Order order = Order::forward;

@@ -1,0 +1,80 @@
+// cuDNN asked whether it would serve a call on a GPU that need not be here: the device is given as cuDNN's own JSON of
+// device properties (cuDNN 9.8 and newer). The answer lists every engine, those that accept and for each that declines
+// cuDNN's own reason. Grade `asked`: nothing has run. Known to be wrong or silent about: pointer alignment, rows that are
+// not 16-byte aligned, total memory, f32 and f64 products (refused for lack of a device, whatever the engine could do).
+//
+// Call it in a worker process only: cuDNN crashes on some input. The first call takes about a second, later ones 5 ms.
+// Without the frontend's headers at build time ask_absent.cpp takes the place of ask.cpp.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/dtype.hpp"
+#include "spec/spec.hpp"
+
+namespace dd::cudnn {
+
+struct AskTensor {
+  core::DType dtype = core::DType::f16;
+  std::vector<std::int64_t> dim, stride;
+};
+
+struct AttentionQuestion {
+  AskTensor q, k, v, out;         // B, H, T, D
+  std::optional<AskTensor> bias;  // added to the scores; cuDNN has no boolean masks
+  int causal = 0;                 // 0 none, 1 top left, 2 bottom right
+  double scale = 1.0;
+  double dropout_p = 0.0;
+  bool train = false;             // softmax statistics are written for a backward pass
+};
+
+struct ProductQuestion {
+  AskTensor x, w, out;            // B, M, K | B, K, N | B, M, N
+  core::DType compute = core::DType::f32;
+};
+
+struct EngineAnswer {
+  std::int64_t id = 0;
+  std::string name;                // what is known about the engine of that number in this release; may be empty
+  bool accepted = false;
+  bool offered = false;            // among the plans of the heuristics, which know the architecture
+  std::int64_t workspace = -1;     // bytes; -1 unknown
+  std::vector<std::string> notes;  // behaviour notes
+  std::string code, reason;        // when declined: cuDNN's status and its own words
+};
+
+struct Answer {
+  std::string problem;             // not empty: the question could not be asked, and why
+  std::string problem_id;          // rule id that belongs to it, where there is one
+  std::string cudnn_version, frontend_version, device;
+  std::string refusal;             // the frontend's or the graph's refusal before any engine was asked
+  std::vector<std::int64_t> order; // ids of engines that accept, as the heuristics rank them
+  std::vector<EngineAnswer> engines;
+  bool supported() const { return problem.empty() && !order.empty(); }
+};
+
+bool ask_built();                  // whether this build can ask at all
+std::string frontend_version();    // empty when it cannot
+
+Answer ask(const AttentionQuestion& question, const std::string& device_json);
+Answer ask(const ProductQuestion& question, const std::string& device_json);
+
+// From a valid spec. A boolean mask becomes a bias of q's type, which is a conversion that the caller has to make.
+AttentionQuestion attention_question(const spec::OpSpec& spec);
+ProductQuestion product_question(const spec::OpSpec& spec);
+
+// cuDNN's JSON of device properties from the few figures that a profile has. Of its 23 fields only the version and the
+// shared memory limit decide about support; sizes and clocks only rank matrix product kernels. The rest are typical values.
+struct AskDevice {
+  int compute_capability = 90;  // 10 * major + minor
+  int sm_count = 132;
+  std::int64_t shared_optin_bytes = 0;  // 0: the architecture's own limit
+  std::int64_t memory_bytes = 80LL << 30, l2_bytes = 50LL << 20;
+  int sm_clock_khz = 1755000, memory_clock_khz = 2619000;
+  std::string name = "device";
+};
+std::string device_properties(const AskDevice& device);
+
+}  // namespace dd::cudnn

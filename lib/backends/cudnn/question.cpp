@@ -1,0 +1,92 @@
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "backends/cudnn/ask.hpp"
+
+namespace dd::cudnn {
+namespace {
+
+// Rank 2 and 3 get leading axes of extent 1.
+AskTensor four_axes(const spec::TensorSpec& t) {
+  AskTensor out{t.dtype, t.shape, spec::strides_of(t)};
+  const std::int64_t whole = out.dim.empty() ? 1 : out.dim.front() * out.stride.front();
+  while (out.dim.size() < 4) {
+    out.dim.insert(out.dim.begin(), 1);
+    out.stride.insert(out.stride.begin(), whole);
+  }
+  return out;
+}
+
+AskTensor contiguous(core::DType dtype, const spec::Dims& shape) {
+  return {dtype, shape, spec::contiguous_strides(shape)};
+}
+
+// All leading axes folded into one; right where one stride walks them, which is what a dense batch has.
+AskTensor three_axes(const spec::TensorSpec& t) {
+  const spec::Dims strides = spec::strides_of(t);
+  const std::size_t rank = t.shape.size();
+  std::int64_t batch = 1;
+  for (std::size_t i = 0; i + 2 < rank; ++i) batch *= t.shape[i];
+  const std::int64_t step = rank > 2 ? strides[rank - 3] : t.shape[rank - 2] * t.shape[rank - 1];
+  return {t.dtype, {batch, t.shape[rank - 2], t.shape[rank - 1]}, {step, strides[rank - 2], strides[rank - 1]}};
+}
+
+// Shared memory that a block may ask for, by architecture (CUDA programming guide, compute capabilities, 13.0).
+std::int64_t shared_limit(int capability) {
+  switch (capability) {
+    case 75: return 65536;
+    case 80: case 87: return 166912;
+    case 86: case 89: case 120: case 121: return 101376;
+    case 70: case 72: return 98304;
+    default: return capability >= 90 && capability < 120 ? 232448 : 101376;
+  }
+}
+
+}  // namespace
+
+AttentionQuestion attention_question(const spec::OpSpec& spec) {
+  const spec::Attention& a = spec.attention();
+  AttentionQuestion out;
+  out.q = four_axes(a.q);
+  out.k = four_axes(a.k);
+  out.v = four_axes(a.v);
+  out.out = contiguous(a.q.dtype, {out.q.dim[0], out.q.dim[1], out.q.dim[2], out.v.dim[3]});
+  if (a.mask) {
+    spec::TensorSpec mask;
+    mask.shape = a.mask->shape;
+    mask.dtype = a.mask->dtype == core::DType::boolean ? a.q.dtype : a.mask->dtype;
+    mask.strides = a.mask->strides;
+    out.bias = four_axes(mask);
+  }
+  out.causal = !a.is_causal ? 0 : a.causal_align == spec::CausalAlign::top_left ? 1 : 2;
+  out.scale = a.scale.value_or(1.0 / std::sqrt(static_cast<double>(out.q.dim[3])));
+  out.dropout_p = a.dropout_p;
+  out.train = a.requires_grad;
+  return out;
+}
+
+ProductQuestion product_question(const spec::OpSpec& spec) {
+  const spec::Gemm& g = spec.gemm();
+  ProductQuestion out;
+  out.x = three_axes(g.x);
+  out.w = three_axes(g.w);
+  out.out = contiguous(spec::out_dtype(g), {std::max(out.x.dim[0], out.w.dim[0]), out.x.dim[1], out.w.dim[2]});
+  const spec::Compute compute = spec::compute_of(g, spec.flags);
+  out.compute = compute == spec::Compute::s32 ? core::DType::s32 : compute == spec::Compute::f64 ? core::DType::f64 : core::DType::f32;
+  return out;
+}
+
+std::string device_properties(const AskDevice& d) {
+  const nlohmann::json json = {
+      {"maxGridSize", {2147483647, 65535, 65535}}, {"maxBlockSize", {1024, 1024, 64}}, {"regsPerBlock", 65536},
+      {"multiProcessorCount", d.sm_count}, {"warpSize", 32}, {"maxSharedMemoryPerBlock", 49152},
+      {"maxSharedMemoryPerBlockOptin", d.shared_optin_bytes > 0 ? d.shared_optin_bytes : shared_limit(d.compute_capability)},
+      {"reservedSharedMemoryPerBlock", 1024}, {"maxRegistersPerSM", 65536}, {"maxCtasPerSM", 32}, {"maxThreadsPerBlock", 1024},
+      {"maxThreadsPerSM", 2048}, {"pciDeviceId", 0}, {"isTccDriver", 0}, {"supportCoopLaunch", 1}, {"totalGlobalMem", d.memory_bytes},
+      {"smClockRateKHz", d.sm_clock_khz}, {"memClockRateKHz", d.memory_clock_khz}, {"l2CacheSize", d.l2_bytes}, {"cudaDeviceId", 0},
+      {"deviceVer", d.compute_capability * 10}, {"driverVer", 13000}, {"deviceName", d.name}};
+  return json.dump();
+}
+
+}  // namespace dd::cudnn

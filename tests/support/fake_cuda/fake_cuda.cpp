@@ -1,0 +1,218 @@
+// A libcuda.so.1 for tests without a GPU: device memory is host memory, and a launch runs the very kernel source on the
+// CPU through the simulation in kernels/common/host. It proves what the backends hand to the driver (arguments, geometry,
+// names, order of calls); it proves nothing about a GPU.
+// DD_FAKE_CUDA: "no-device", "old" (compute capability 7.5), "oom" (allocations fail), "illegal" (launches fail, and so
+// does every call after, as on a device), "scribble" (a launch also writes before the result).
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "attention/flash.cuh"
+#include "attention/naive.cuh"
+#include "gemm/naive.cuh"
+#include "gemm/wmma.cuh"
+#include "host/sim.hpp"
+#include "quant/dequantize.cuh"
+#include "quant/packed.cuh"
+
+using namespace dd::kernels;
+
+namespace {
+
+bool is(const char* what) {
+  const char* mode = std::getenv("DD_FAKE_CUDA");
+  return mode && std::string(mode) == what;
+}
+bool sticky = false;
+std::map<std::uint64_t, std::size_t> blocks;
+
+using Kernel = std::function<void(void**)>;
+template <class Args>
+Kernel kernel(void (*run)(const Args&)) {
+  return [run](void** arguments) { run(*static_cast<const Args*>(arguments[0])); };
+}
+
+std::map<std::string, Kernel> make_kernels() {
+  std::map<std::string, Kernel> k;
+#define DD_FLASH(d, rows, step, tiles)                                                      \
+  k["dd_flash_f16_" #d] = kernel<AttentionArgs>(&Flash<__half, d, rows, step, tiles>::run); \
+  k["dd_flash_bf16_" #d] = kernel<AttentionArgs>(&Flash<__nv_bfloat16, d, rows, step, tiles>::run);
+#include "attention/instances.def"
+#undef DD_FLASH
+  k["dd_attention_naive_f64"] = kernel<AttentionArgs>(&attention_naive<double>);
+  k["dd_attention_naive_f32"] = kernel<AttentionArgs>(&attention_naive<float>);
+  k["dd_attention_naive_f16"] = kernel<AttentionArgs>(&attention_naive<__half>);
+  k["dd_attention_naive_bf16"] = kernel<AttentionArgs>(&attention_naive<__nv_bfloat16>);
+#define DD_NAIVE(x, w, out, TX, TW, TO) k["dd_gemm_naive_" #x "_" #w "_" #out] = kernel<GemmArgs>(&gemm_naive<TX, TW, TO>);
+#include "gemm/naive_types.def"
+#undef DD_NAIVE
+#define DD_ONE(tag, T, rows, cols, wr, wc, lx, lw, xt, wt, al) \
+  k["dd_gemm_wmma_" #tag "_" #tag "_" #rows "_" #lx #lw "_" #al] = kernel<GemmArgs>(&GemmWmma<T, T, rows, cols, wr, wc, xt, wt, al>::run);
+#define DD_GEMM(rows, cols, wr, wc)                            \
+  DD_ONE(f16, __half, rows, cols, wr, wc, n, n, false, false, 0) \
+  DD_ONE(f16, __half, rows, cols, wr, wc, n, n, false, false, 1) \
+  DD_ONE(f16, __half, rows, cols, wr, wc, n, t, false, true, 0)  \
+  DD_ONE(f16, __half, rows, cols, wr, wc, n, t, false, true, 1)  \
+  DD_ONE(f16, __half, rows, cols, wr, wc, t, n, true, false, 0)  \
+  DD_ONE(f16, __half, rows, cols, wr, wc, t, n, true, false, 1)
+#include "gemm/instances.def"
+#undef DD_GEMM
+  k["dd_packed_few_f16_4_1_0"] = kernel<QuantArgs>(&packed_few_rows<__half, 4, 1, false>);
+  k["dd_packed_few_f16_4_1_1"] = kernel<QuantArgs>(&packed_few_rows<__half, 4, 1, true>);
+  k["dd_packed_few_f16_4_4_0"] = kernel<QuantArgs>(&packed_few_rows<__half, 4, 4, false>);
+  k["dd_packed_few_f16_4_4_1"] = kernel<QuantArgs>(&packed_few_rows<__half, 4, 4, true>);
+  k["dd_packed_few_f16_8_1_0"] = kernel<QuantArgs>(&packed_few_rows<__half, 8, 1, false>);
+  k["dd_packed_few_f16_8_1_1"] = kernel<QuantArgs>(&packed_few_rows<__half, 8, 1, true>);
+  k["dd_packed_tiles_f16_4_0"] = kernel<QuantArgs>(&PackedTiles<__half, 4, false>::run);
+  k["dd_packed_tiles_f16_4_1"] = kernel<QuantArgs>(&PackedTiles<__half, 4, true>::run);
+  k["dd_packed_tiles_f16_8_1"] = kernel<QuantArgs>(&PackedTiles<__half, 8, true>::run);
+  return k;
+}
+
+struct Function {
+  std::string name;
+  Kernel run;
+  int dynamic_shared = 48 * 1024;
+};
+std::map<std::string, Function>& functions() {
+  static std::map<std::string, Function> all = [] {
+    std::map<std::string, Function> out;
+    for (auto& [name, run] : make_kernels()) out[name] = {name, run, 48 * 1024};
+    return out;
+  }();
+  return all;
+}
+
+struct Launch {
+  Function* function;
+  dim3 grid, block;
+  unsigned shared;
+  std::vector<unsigned char> arguments;
+};
+bool capturing = false;
+std::vector<Launch> graph;
+
+constexpr int invalid_value = 1, out_of_memory = 2, not_found = 500, illegal_address = 700;
+
+// Kernel parameters are read at launch, as the driver does it; the largest of ours is well below this size.
+constexpr std::size_t argument_bytes = sizeof(AttentionArgs) > sizeof(GemmArgs) ? sizeof(AttentionArgs) : sizeof(GemmArgs);
+
+int execute(Launch& l) {
+  void* arguments[] = {l.arguments.data()};
+  try {
+    host::launch(l.grid, l.block, l.shared, [&] { l.function->run(arguments); });
+  } catch (const host::LaunchError&) {
+    sticky = true;
+    return illegal_address;
+  }
+  if (is("scribble"))
+    for (auto& [address, bytes] : blocks)
+      if (bytes > 8192) reinterpret_cast<unsigned char*>(address)[100] = 0;
+  return 0;
+}
+
+}  // namespace
+
+extern "C" {
+int cuInit(unsigned) { return is("no-device") ? 100 : 0; }
+int cuDriverGetVersion(int* v) { return *v = 13000, 0; }
+int cuDeviceGetCount(int* n) { return *n = is("no-device") ? 0 : 1, 0; }
+int cuDeviceGet(int* d, int ordinal) { return *d = ordinal, ordinal == 0 ? 0 : 101; }
+int cuDeviceGetName(char* name, int length, int) { return std::strncpy(name, "simulated device", static_cast<std::size_t>(length)), 0; }
+int cuDeviceGetAttribute(int* v, int attribute, int) {
+  *v = attribute == 16 ? 4 : attribute == 75 ? (is("old") ? 7 : 9) : attribute == 76 ? (is("old") ? 5 : 0) : attribute == 97 ? 227 * 1024 : 0;
+  return 0;
+}
+int cuDeviceTotalMem_v2(std::size_t* bytes, int) { return *bytes = std::size_t{1} << 30, 0; }
+int cuDevicePrimaryCtxRetain(void** context, int) { return *context = &blocks, 0; }
+int cuCtxSetCurrent(void*) { return 0; }
+int cuMemGetInfo_v2(std::size_t* free, std::size_t* total) { return *free = *total = std::size_t{1} << 30, 0; }
+int cuMemAlloc_v2(std::uint64_t* address, std::size_t bytes) {
+  if (sticky) return illegal_address;
+  if (is("oom")) return out_of_memory;
+  void* p = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  if (!p) return out_of_memory;
+  std::memset(p, 0xFF, (bytes + 255) / 256 * 256);
+  *address = reinterpret_cast<std::uint64_t>(p);
+  blocks[*address] = bytes;
+  return 0;
+}
+int cuMemFree_v2(std::uint64_t address) {
+  if (!blocks.erase(address)) return invalid_value;
+  std::free(reinterpret_cast<void*>(address));
+  return 0;
+}
+int cuMemcpyHtoD_v2(std::uint64_t to, const void* from, std::size_t bytes) {
+  if (sticky) return illegal_address;
+  return std::memcpy(reinterpret_cast<void*>(to), from, bytes), 0;
+}
+int cuMemcpyDtoH_v2(void* to, std::uint64_t from, std::size_t bytes) {
+  if (sticky) return illegal_address;
+  return std::memcpy(to, reinterpret_cast<void*>(from), bytes), 0;
+}
+int cuModuleLoadData(void** module, const void* image) { return *module = &blocks, image ? 0 : invalid_value; }
+int cuModuleGetFunction(void** function, void*, const char* name) {
+  const auto at = functions().find(name);
+  if (at == functions().end()) return not_found;
+  *function = &at->second;
+  return 0;
+}
+int cuFuncSetAttribute(void* function, int attribute, int value) {
+  if (attribute != 8) return invalid_value;
+  static_cast<Function*>(function)->dynamic_shared = value;
+  return 0;
+}
+int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void*, void** arguments, void**) {
+  if (sticky) return illegal_address;
+  auto* f = static_cast<Function*>(function);
+  if (static_cast<int>(shared) > f->dynamic_shared || by != 1 || bz != 1 || bx == 0 || bx > 1024 || gx == 0) return invalid_value;
+  if (is("illegal")) return sticky = true, illegal_address;
+  Launch launch{f, dim3(gx, gy, gz), dim3(bx), shared, std::vector<unsigned char>(argument_bytes + 64)};
+  std::size_t size = f->name.find("attention") != std::string::npos || f->name.find("flash") != std::string::npos ? sizeof(AttentionArgs)
+                     : f->name.find("gemm") != std::string::npos                                                ? sizeof(GemmArgs)
+                                                                                                                 : sizeof(QuantArgs);
+  std::memcpy(launch.arguments.data(), arguments[0], size);
+  if (capturing) return graph.push_back(std::move(launch)), 0;
+  return execute(launch);
+}
+int cuStreamCreate(void** stream, unsigned) { return *stream = &graph, 0; }
+int cuStreamSynchronize(void*) { return sticky ? illegal_address : 0; }
+int cuEventCreate(void** event, unsigned) { return *event = &graph, 0; }
+int cuEventRecord(void*, void*) { return capturing ? 900 : 0; }
+int cuEventElapsedTime(float* ms, void*, void*) { return *ms = 1.0f, 0; }
+int cuEventDestroy_v2(void*) { return 0; }
+int cuStreamBeginCapture_v2(void*, int) { return graph.clear(), capturing = true, 0; }
+int cuStreamEndCapture(void*, void** out) { return capturing = false, *out = &graph, 0; }
+int cuGraphGetNodes(void*, void** nodes, std::size_t* count) {
+  if (nodes)
+    for (std::size_t i = 0; i < graph.size() && i < *count; ++i) nodes[i] = &graph[i];
+  return *count = graph.size(), 0;
+}
+int cuGraphNodeGetType(void*, int* type) { return *type = 0, 0; }
+int cuGraphKernelNodeGetParams_v2(void* node, void* parameters) {
+  void* function = static_cast<Launch*>(node)->function;
+  return std::memcpy(parameters, &function, sizeof function), 0;
+}
+int cuFuncGetName(const char** name, void* function) { return *name = static_cast<Function*>(function)->name.c_str(), 0; }
+int cuGraphInstantiateWithFlags(void** exec, void* g, unsigned long long) { return *exec = g, 0; }
+int cuGraphLaunch(void*, void*) {
+  for (Launch& l : graph)
+    if (const int code = execute(l)) return code;
+  return 0;
+}
+int cuGraphDestroy(void*) { return 0; }
+int cuGraphExecDestroy(void*) { return 0; }
+int cuGetErrorName(int code, const char** text) {
+  *text = code == 2 ? "CUDA_ERROR_OUT_OF_MEMORY" : code == 100 ? "CUDA_ERROR_NO_DEVICE" : code == 500 ? "CUDA_ERROR_NOT_FOUND" : code == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS" : "CUDA_ERROR_UNKNOWN";
+  return 0;
+}
+int cuGetErrorString(int code, const char** text) {
+  *text = code == 2 ? "out of memory" : code == 100 ? "no CUDA-capable device is detected" : code == 500 ? "named symbol not found" : code == 700 ? "an illegal memory access was encountered" : "unknown error";
+  return 0;
+}
+}

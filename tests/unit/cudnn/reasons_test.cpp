@@ -1,0 +1,44 @@
+#include "backends/cudnn/ask.hpp"
+#include "backends/cudnn/reasons.hpp"
+#include "support/catch.hpp"
+
+using namespace dd::cudnn;
+
+TEST_CASE("the root of each failed call is its reason") {
+  const std::vector<std::string> messages = {
+      "CuDNN (v91900 56) function cudnnBackendFinalize() called:",
+      "        Warning: CUDNN_STATUS_NOT_SUPPORTED; Reason: Engine 0 is not enabled for SOME_PATTERN at: true",
+      "        Warning: CUDNN_STATUS_NOT_SUPPORTED; Reason: status",
+      "Time: 2026-01-01",
+      "CuDNN (v91900 56) function cudnnBackendFinalize() called:",
+      "    Warning: CUDNN_STATUS_NOT_SUPPORTED_SHAPE; Reason: d of q and k is not less than equal to 256 at: d > 256",
+      "    Warning: CUDNN_STATUS_NOT_SUPPORTED; Reason: finalize_internal()"};
+  const auto reasons = reasons_in(messages);
+  REQUIRE(reasons.size() == 2);
+  CHECK(reasons[0].text == "Engine 0 is not enabled for SOME_PATTERN");
+  CHECK(reasons[1].code == "CUDNN_STATUS_NOT_SUPPORTED_SHAPE");
+  CHECK(reasons[1].text == "d of q and k is not less than equal to 256");
+  CHECK(most_telling(reasons).text == reasons[1].text);
+  CHECK_FALSE(only_generic(reasons));
+  CHECK(only_generic({reasons[0]}));
+  CHECK(reasons_in(std::vector<std::string>{"", "Reason:", "no reason here"}).empty());
+  CHECK(most_telling({}).text.empty());
+}
+
+TEST_CASE("a lacking prerequisite beats a shape, a shape beats the architecture") {
+  const Reason pattern{"CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN", "the chosen engine does not support this graph pattern"};
+  const Reason arch{"CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH", "only on Hopper"};
+  const Reason shape{"CUDNN_STATUS_NOT_SUPPORTED_SHAPE", "too wide"};
+  const Reason lacking{"CUDNN_STATUS_NOT_SUPPORTED_RUNTIME_PREREQUISITE_MISSING", "libcuda == nullptr"};
+  CHECK(most_telling({pattern, arch}).text == arch.text);
+  CHECK(most_telling({arch, pattern, shape}).text == shape.text);
+  CHECK(most_telling({arch, shape, lacking, pattern}).text == lacking.text);
+}
+
+TEST_CASE("device properties carry the architecture and its shared memory") {
+  AskDevice device;
+  device.compute_capability = 86;
+  const std::string json = device_properties(device);
+  CHECK(json.find("\"deviceVer\":860") != std::string::npos);
+  CHECK(json.find("\"maxSharedMemoryPerBlockOptin\":101376") != std::string::npos);
+}
