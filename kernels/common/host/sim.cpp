@@ -210,14 +210,16 @@ void launch(dim3 grid, dim3 block_size, std::size_t shared_bytes, const std::fun
 
 unsigned char* shared_memory() { return current->shared_begin(); }
 
-void fail(const std::string& what) {
-  current->error = what + "; " + where();
+void fail(const char* what, const char* more) {
+  current->error = std::string(what) + more + "; " + where();
   for (;;) Fiber::yield();  // the scheduler throws and abandons this fiber
 }
 
 void require_aligned(const void* pointer, std::size_t bytes, const char* what) {
-  if (reinterpret_cast<std::uintptr_t>(pointer) % bytes != 0)
-    fail(std::string(what) + ": address is not a multiple of " + std::to_string(bytes));
+  if (reinterpret_cast<std::uintptr_t>(pointer) % bytes == 0) return;
+  fail(what, bytes == 4    ? ": address is not a multiple of 4"
+             : bytes == 16 ? ": address is not a multiple of 16"
+                           : ": address is not a multiple of 32");
 }
 
 void barrier() {
@@ -240,7 +242,7 @@ void warp_collective(const char* name, void* lane_arg, Complete complete) {
     warp.complete = complete;
     warp.name = name;
   } else if (warp.complete != complete) {
-    fail(std::string("lanes of one warp at different collectives: ") + warp.name + " and " + name);
+    fail("lanes of one warp at different collectives, one of them ", name);
   }
   warp.args[self.index - first] = lane_arg;
   if (++warp.arrived == warp_size) {

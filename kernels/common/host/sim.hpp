@@ -49,7 +49,8 @@ unsigned char* shared_memory();
 void barrier();
 using Complete = void (*)(void* const* lane_args);  // sees the 32 lanes' arguments at once
 void warp_collective(const char* name, void* lane_arg, Complete complete);
-[[noreturn]] void fail(const std::string& what);  // ends the launch with LaunchError
+// Ends the launch with LaunchError. The failing fiber is abandoned, so nothing on its stack may own memory: plain texts only.
+[[noreturn]] void fail(const char* what, const char* more = "");
 void require_aligned(const void* pointer, std::size_t bytes, const char* what);
 void async_copy(void* to, const void* from, std::size_t copy_bytes, std::size_t fill_bytes);
 void async_commit();
