@@ -1,27 +1,37 @@
 #include "cli/services.hpp"
 
 #include "backends/backend.hpp"
+#include "cli/torch_files.hpp"
 #include "facts/derive.hpp"
 #include "facts/machine.hpp"
+#include "facts/profiles.hpp"
 #include "spec/canonical.hpp"
 
 namespace dd::cli {
 namespace {
 
-// The spec's own facts, then those of this machine. Where a call runs is part of the answer, so it is a fact as well.
+// The spec's own facts, then those of where the call runs: this machine's processor, or a GPU by number or by profile.
+// Where a call runs is part of the answer, so it is a fact as well.
 void add_facts(const spec::OpSpec& spec, facts::FactSet& facts) {
   facts = facts::derive_facts(spec);
   facts::add_machine_facts(facts);
-  facts.set(facts::Id::target, std::string("host"), facts::Provenance::measured);
-  facts.set(facts::Id::device_type, std::string("cpu"), facts::Provenance::measured);
+  const std::string& target = spec.context.target;
+  if (target.empty() || target == "host" || target == "cpu") {
+    facts.set(facts::Id::target, std::string("host"), facts::Provenance::measured);
+    facts.set(facts::Id::device_type, std::string("cpu"), facts::Provenance::measured);
+    return;
+  }
+  if (target.starts_with("cuda")) return;  // derive_facts has said so; what the GPU is, its driver or a worker says
+  if (const auto profile = facts::find_profile(target)) facts::apply(*profile, facts);
 }
 
 }  // namespace
 
-session::Services services(const RunOptions&) {
+session::Services services(const RunOptions& run) {
   session::Services out;
   out.backends = backends::all_backends();
   out.workers = {session::native_worker()};
+  if (auto torch = torch_worker(run)) out.workers.push_back(std::move(*torch));
   out.add_facts = add_facts;
   out.canonical = spec::canonical;
   out.repro = spec::repro_line;

@@ -7,6 +7,7 @@
 
 #include "dispatch/dispatch.hpp"
 #include "frameworks/framework.hpp"
+#include "frameworks/torch/environment.hpp"
 #include "session/case_work.hpp"
 #include "session/findings.hpp"
 #include "session/interrupt.hpp"
@@ -16,6 +17,33 @@ namespace {
 
 using facts::Id;
 using report::Outcome;
+
+constexpr const char* fails = "none, the call fails";
+
+// Rules that read nothing but the framework's own on/off switches.
+bool about_switches(const rules::Rule& rule) {
+  const auto read = rules::facts_read(rule.requires_that);
+  return !read.empty() && std::all_of(read.begin(), read.end(), [](Id id) {
+    return id == Id::flag_flash || id == Id::flag_efficient || id == Id::flag_cudnn || id == Id::flag_math;
+  });
+}
+
+frameworks::torch::WorkerState worker_state(const Hello* hello, const std::string& trouble, bool wants_gpu) {
+  frameworks::torch::WorkerState state;
+  state.started = hello != nullptr;
+  state.detail = trouble;
+  state.wants_gpu = wants_gpu;
+  if (!hello) return state;
+  const auto version = hello->versions.find("torch");
+  facts::Version v;
+  if (version != hello->versions.end() && facts::Version::parse(version->second, v)) state.torch = v;
+  state.missing = !state.torch && (trouble.empty() || trouble.rfind("torch-missing", 0) == 0);
+  if (state.missing && trouble.empty()) state.detail = "the worker found no torch";
+  state.built_for_gpu = hello->versions.count("torch.cuda") > 0;
+  const auto sees = hello->versions.find("torch.cuda_available");
+  state.sees_gpu = sees != hello->versions.end() && sees->second == "true";
+  return state;
+}
 
 class FrameworkCase : CaseWork {
  public:
@@ -35,12 +63,18 @@ class FrameworkCase : CaseWork {
       settle_for_prediction();
     } else if (fits() && make_reference(true)) {
       let_it_choose(spec_.mode);
-      force_each();
-      for (spec::Mode mode : spec_.further_modes)
-        if (mode != spec_.mode) let_it_choose(mode);
+      force_each(spec_.mode);
+      for (spec::Mode mode : spec_.further_modes) {
+        if (mode == spec_.mode) continue;
+        let_it_choose(mode);
+        force_each(mode);
+      }
+      compare_modes();
     }
     case_.facts = to_report(facts_);
-    return finish();
+    report::Case done = finish();
+    done.verdict.because.insert(done.verdict.because.end(), modes_.begin(), modes_.end());
+    return done;
   }
 
  private:
@@ -61,13 +95,12 @@ class FrameworkCase : CaseWork {
       return;
     }
     const auto hello = supervisor_.hello(*worker_);
-    if (!hello) {
-      why_not_here_ = core::to_text(hello.problems().front());
-      return;
-    }
-    const auto version = hello->versions.find(spec_.context.framework);
-    if (version == hello->versions.end()) {
-      why_not_here_ = hello->problem.empty() ? fmt::format("the worker found no {}", spec_.context.framework) : hello->problem;
+    const std::string trouble = !hello ? core::to_text(hello.problems().front()) : hello->problem;
+    const auto version = hello ? hello->versions.find(spec_.context.framework) : std::map<std::string, std::string>::const_iterator{};
+    const bool has_version = hello && version != hello->versions.end();
+    if (!environment_fits(hello ? &*hello : nullptr, trouble)) return;
+    if (!has_version) {
+      why_not_here_ = trouble.empty() ? fmt::format("the worker found no {}", spec_.context.framework) : trouble;
       return;
     }
     facts::Version here, wanted;
@@ -76,13 +109,24 @@ class FrameworkCase : CaseWork {
       why_not_here_ = fmt::format("torch {} is installed here, {} was asked for", version->second, *spec_.context.torch);
       return;
     }
-    add_worker_facts(*hello, facts_);
+    add_worker_facts(*hello, facts_, spec_.context.target.empty());
+  }
+
+  // What is wrong with the interpreter's torch, as findings of the whole case; false when it cannot run this call.
+  bool environment_fits(const Hello* hello, const std::string& trouble) {
+    if (spec_.context.framework != "torch") return true;
+    const auto found = frameworks::torch::environment_findings(worker_state(hello, trouble, spec_.context.target.rfind("cuda", 0) == 0));
+    for (const rules::Finding& f : found) {
+      case_.findings.push_back(to_report(f));
+      if (why_not_here_.empty()) why_not_here_ = fmt::format("{}, {} ({})", f.rule->id, f.rule->title, f.seen);
+    }
+    return found.empty();
   }
 
   void predict() {
     if (!framework_ || !framework_->serves(spec_)) return;
     const frameworks::Diagnosis d = frameworks::diagnose(*framework_, spec_, facts_, settings_.with_met);
-    case_.findings = to_report(d.call_findings, settings_.with_met);
+    for (report::Finding& f : to_report(d.call_findings, settings_.with_met)) case_.findings.push_back(std::move(f));
     for (const frameworks::CandidateResult& c : d.candidates) {
       Entry e;
       e.facts = facts_;
@@ -91,12 +135,16 @@ class FrameworkCase : CaseWork {
       e.out.layer = "backend";
       e.out.fast = c.candidate.fast;
       const bool blocked = c.standing == frameworks::Standing::refused || c.standing == frameworks::Standing::raises;
-      e.blocked = blocked;
+      // What the rules say of this backend when it is forced: then its switch is on, and the call's own errors remain.
+      const bool call_fails = d.call_error && !about_switches(*d.call_error);
+      e.blocked = call_fails || std::any_of(c.findings.begin(), c.findings.end(), [](const rules::Finding& f) {
+        return f.rule->level == rules::Level::blocks && f.status == rules::Truth::unmet && !about_switches(*f.rule);
+      });
       e.out.eligibility = blocked ? "blocked" : c.standing == frameworks::Standing::unknown ? "unknown" : "eligible";
       entries_.push_back(std::move(e));
     }
     take_decision(d.decision);
-    predicted_ = d.selected;
+    predicted_ = d.error ? std::optional<std::string>(fails) : d.selected;
     undetermined_ = d.undetermined;
     case_.decision.selected = d.error ? std::nullopt : d.selected;
   }
@@ -107,8 +155,9 @@ class FrameworkCase : CaseWork {
       const auto ids = dispatch::ids_of(e.findings, rules::Level::blocks);
       std::string text;
       for (const std::string& id : ids) text += (text.empty() ? "" : " ") + id;
-      const Outcome outcome = e.blocked ? Outcome::blocked : Outcome::predicted;
-      e.out.attempts.push_back(not_run("force", spec_.mode, outcome, e.blocked ? text : "not-run", e.blocked ? "a rule blocks it" : why_not_here_, "rules"));
+      const bool blocked = e.out.eligibility == "blocked";
+      const Outcome outcome = blocked ? Outcome::blocked : Outcome::predicted;
+      e.out.attempts.push_back(not_run("force", spec_.mode, outcome, blocked ? text : "not-run", blocked ? "a rule blocks it" : why_not_here_, "rules"));
     }
     if (entries_.empty()) {
       pseudo().out.attempts.push_back(not_run("allow", spec_.mode, Outcome::unavailable, "not-run", why_not_here_, "session"));
@@ -164,22 +213,55 @@ class FrameworkCase : CaseWork {
     std::string which;
     const report::Attempt a = run_attempt({worker_, "", "allow", mode, allowed()}, &which);
     const bool first = mode == spec_.mode;
-    if (which.empty() && ran(a.outcome)) which = first ? "" : case_.decision.selected.value_or("");
+    // In another mode a backend is named only where that mode's own evidence does; the eager answer proves nothing there.
     Entry& e = which.empty() ? pseudo() : entry_or_new(which);
     e.out.grade = report::Grade::ran;
     if (first) settle(e.out.backend, a);
     hold_against_rules(e, a);
+    by_mode_.push_back({std::string(core::to_text(mode)), which, a});
     e.out.attempts.push_back(a);
+  }
+
+  // The modes side by side: which backend, and what evidence of each mode's own names it.
+  void compare_modes() {
+    if (by_mode_.size() < 2) return;
+    for (const ModeRun& run : by_mode_) {
+      std::string line = fmt::format("mode {}: ", run.mode);
+      if (!ran(run.attempt.outcome)) {
+        line += fmt::format("{}{}", core::to_text(run.attempt.outcome), run.attempt.error ? ", " + run.attempt.error->text : "");
+      } else {
+        line += run.which.empty() ? "backend not told by the evidence" : run.which;
+        const report::Evidence& seen = run.attempt.evidence;
+        const auto& shown = seen.kernels.empty() ? seen.operators : seen.kernels;
+        std::string names;
+        for (std::size_t i = 0; i < shown.size() && i < 4; ++i) {
+          const std::size_t at = shown[i].name.find_first_not_of(' ');
+          names += fmt::format("{}{}", names.empty() ? "" : ", ", at == std::string::npos ? shown[i].name : shown[i].name.substr(at));
+        }
+        if (!names.empty()) line += fmt::format(" ({}: {}{})", seen.kernels.empty() ? "operators" : "kernels", names, shown.size() > 4 ? ", ..." : "");
+      }
+      modes_.push_back(std::move(line));
+    }
+    for (std::size_t i = 1; i < by_mode_.size(); ++i) {
+      const ModeRun &a = by_mode_.front(), &b = by_mode_[i];
+      if (ran(a.attempt.outcome) && ran(b.attempt.outcome) && !a.which.empty() && !b.which.empty() && a.which != b.which)
+        modes_.push_back(fmt::format("{} takes {}, {} takes {}: what holds for one mode does not hold for the other", a.mode, a.which, b.mode, b.which));
+    }
   }
 
   // What ran becomes the decision; the prediction is held against it.
   void settle(const std::string& which, const report::Attempt& a) {
-    const bool served = ran(a.outcome);
-    if (served && predicted_ && !undetermined_ && which != *predicted_ && which != spec_.context.framework) {
+    // A result that cannot be compared (dropout of the framework's own) still shows which backend ran.
+    const bool served = ran(a.outcome) || (a.outcome == Outcome::unavailable && which != spec_.context.framework && !spec_.policy.force);
+    const bool refused = a.outcome == Outcome::refused || a.outcome == Outcome::failed;
+    if (predicted_ && !undetermined_ && !spec_.policy.force && (served ? which != spec_.context.framework : refused)) {
       facts_.set(Id::chosen_backend, *predicted_, facts::Provenance::derived, "rules");
-      facts_.set(Id::run_backend, which, facts::Provenance::measured, "run");
-      for (const rules::Rule& rule : dispatch::outcome_rules())
-        if (rule.id == "RUL003") case_.findings.push_back(to_report(rules::evaluate(rule, facts_)));
+      facts_.set(Id::run_backend, served ? which : std::string(fails), facts::Provenance::measured, "run");
+      for (const rules::Rule& rule : dispatch::outcome_rules()) {
+        if (rule.id != "RUL003") continue;
+        const rules::Finding found = rules::evaluate(rule, facts_, settings_.with_met);
+        if (settings_.with_met || found.status != rules::Truth::met) case_.findings.push_back(to_report(found));
+      }
     }
     if (!served) {
       case_.decision.selected.reset();
@@ -197,7 +279,7 @@ class FrameworkCase : CaseWork {
 
   // Each backend on its own. What a rule blocks is tried as well: the framework refuses by itself, and its answer is
   // what the rule is held against. Only the caller's policy is obeyed.
-  void force_each() {
+  void force_each(spec::Mode mode) {
     const std::size_t known = entries_.size();
     for (std::size_t i = 0; i < known; ++i) {
       Entry& e = entries_[i];
@@ -205,24 +287,30 @@ class FrameworkCase : CaseWork {
       const auto ids = dispatch::ids_of(e.findings, rules::Level::blocks);
       const auto policy = std::find_if(ids.begin(), ids.end(), [](const std::string& id) { return id.rfind("POL", 0) == 0; });
       if (stopped()) {
-        e.out.attempts.push_back(not_run("force", spec_.mode, Outcome::not_tried, "interrupted", "stopped by the user", "supervisor"));
+        e.out.attempts.push_back(not_run("force", mode, Outcome::not_tried, "interrupted", "stopped by the user", "supervisor"));
       } else if (policy != ids.end()) {
-        e.out.attempts.push_back(not_run("force", spec_.mode, Outcome::blocked, *policy, "the policy does not permit it", "rules"));
+        e.out.attempts.push_back(not_run("force", mode, Outcome::blocked, *policy, "the policy does not permit it", "rules"));
       } else {
-        report::Attempt a = run_attempt({worker_, e.out.backend, "force", spec_.mode, {}});
+        report::Attempt a = run_attempt({worker_, e.out.backend, "force", mode, {}});
         e.out.grade = report::Grade::ran;
         hold_against_rules(e, a);
-        if (spec_.policy.force && e.out.backend == *spec_.policy.force) settle(e.out.backend, a);
+        if (mode == spec_.mode && spec_.policy.force && e.out.backend == *spec_.policy.force) settle(e.out.backend, a);
         e.out.attempts.push_back(std::move(a));
       }
     }
   }
 
+  struct ModeRun {
+    std::string mode, which;
+    report::Attempt attempt;
+  };
   const frameworks::Framework* framework_ = nullptr;
   const WorkerKind* worker_ = nullptr;
   std::string why_not_here_;
   std::optional<std::string> predicted_;
   bool undetermined_ = false;
+  std::vector<ModeRun> by_mode_;   // what the framework did by itself, mode by mode
+  std::vector<std::string> modes_;
 };
 
 // "9.1.0", or the number that cuDNN's own function gives: 90100, before version 9 8906.
@@ -237,7 +325,7 @@ bool cudnn_version(const std::string& text, facts::Version& out) {
 
 }  // namespace
 
-void add_worker_facts(const Hello& hello, facts::FactSet& facts) {
+void add_worker_facts(const Hello& hello, facts::FactSet& facts, bool on_first_gpu) {
   const auto find = [&](const char* name) -> const std::string* {
     const auto it = hello.versions.find(name);
     return it == hello.versions.end() ? nullptr : &it->second;
@@ -249,7 +337,14 @@ void add_worker_facts(const Hello& hello, facts::FactSet& facts) {
   if (const auto* text = find("torch"); text && facts::Version::parse(*text, v)) set(Id::torch_version, v);
   if (const auto* text = find("torch.cuda"); text && facts::Version::parse(*text, v)) set(Id::cuda_version, v);
   if (const auto* text = find("torch.cudnn"); text && cudnn_version(*text, v)) set(Id::cudnn_version, v);
-  if (const auto* text = find("torch.compute_capability")) {
+  const auto* sees_gpu = find("torch.cuda_available");
+  // Without a target the framework's own default holds: the first GPU that it can use.
+  if (sees_gpu && *sees_gpu == "true" && on_first_gpu) {
+    facts.set(Id::target, std::string("cuda:0"), facts::Provenance::measured, "worker");
+    facts.set(Id::device_type, std::string("cuda"), facts::Provenance::measured, "worker");
+  }
+  const auto* device = std::get_if<std::string>(&facts.value(Id::device_type));
+  if (const auto* text = find("torch.compute_capability"); text && device && *device == "cuda") {
     // "9.0" -> 90
     int major = 0, minor = 0;
     if (std::sscanf(text->c_str(), "%d.%d", &major, &minor) == 2) set(Id::compute_capability, std::int64_t{10} * major + minor);

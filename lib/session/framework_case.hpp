@@ -17,6 +17,7 @@ report::Case diagnose_framework(const spec::OpSpec& spec, const std::string& id,
                                 Supervisor& supervisor, const std::shared_ptr<Scratch>& scratch);
 
 // Facts from a worker's hello (torch, torch.cuda, torch.cudnn, torch.compute_capability), where the spec states none.
-void add_worker_facts(const Hello& hello, facts::FactSet& facts);
+// `on_first_gpu`: the call names no target, so it runs on the worker's first GPU where there is one.
+void add_worker_facts(const Hello& hello, facts::FactSet& facts, bool on_first_gpu = false);
 
 }  // namespace dd::session

@@ -156,6 +156,7 @@ TEST_CASE("framework: what is not here is predicted, and said to be") {
 
 TEST_CASE("framework: versions of the worker become facts") {
   facts::FactSet f;
+  f.set(facts::Id::device_type, std::string("cuda"));
   add_worker_facts({1, "torch", {{"torch", "2.6.0+cu124"}, {"torch.cuda", "12.4"}, {"torch.cudnn", "90100"}, {"torch.compute_capability", "9.0"}}, {}}, f);
   CHECK(facts::to_text(f.value(facts::Id::torch_version)) == "2.6.0");
   CHECK(facts::to_text(f.value(facts::Id::cuda_version)) == "12.4.0");

@@ -23,17 +23,22 @@ def send(out, message):
 
 
 def import_torch():
-    """(module, None) or (None, problem)."""
+    """(module or None, problem or None, version or None)."""
     try:
         import torch
     except ModuleNotFoundError as e:
-        return None, {"code": "torch-missing", "text": str(e), "source": sys.executable}
+        # A package that torch needs can be missing too; then torch is there and its import fails.
+        code = "torch-missing" if e.name == "torch" else "torch-broken"
+        return None, {"code": code, "text": str(e), "source": sys.executable}, None
     except BaseException as e:  # a broken build can raise anything here
-        return None, {"code": "torch-broken", "text": f"{type(e).__name__}: {e}", "source": sys.executable}
-    parts = tuple(int(p) for p in torch.__version__.split("+")[0].split(".")[:2] if p.isdigit())
+        return None, {"code": "torch-broken", "text": f"{type(e).__name__}: {e}"[:2000], "source": sys.executable}, None
+    version = str(getattr(torch, "__version__", ""))
+    parts = tuple(int(p) for p in version.split("+")[0].split(".")[:2] if p.isdigit())
+    if len(parts) < 2:
+        return None, {"code": "torch-broken", "text": f"the module at {getattr(torch, '__path__', '?')} is no PyTorch", "source": sys.executable}, None
     if parts < (2, 1):
-        return None, {"code": "torch-too-old", "text": f"torch {torch.__version__}, 2.1 or newer is needed", "source": sys.executable}
-    return torch, None
+        return None, {"code": "torch-too-old", "text": f"torch {version}, 2.1 or newer is needed", "source": sys.executable}, version
+    return torch, None, version
 
 
 def versions_of(torch):
@@ -93,8 +98,10 @@ def main():
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints cannot mix with the answers
     sys.path.insert(0, HERE)
-    torch, problem = import_torch()
+    torch, problem, version = import_torch()
     hello = {"dd": "hello", "protocol": 1, "worker": "torch", "versions": versions_of(torch)}
+    if version:
+        hello["versions"]["torch"] = version
     if problem:
         hello["problem"] = problem
     send(out, hello)

@@ -15,9 +15,10 @@ REFUSALS = ("No available kernel", "no available kernel", "No viable backend", "
 
 
 def device_of(torch, spec):
+    """The device of the spec; without one the first GPU that torch can use, else the processor."""
     target = (spec.get("context") or {}).get("target") or ""
-    if target.startswith("cuda") and torch.cuda.is_available():
-        return torch.device(target)
+    if (target.startswith("cuda") or not target) and torch.cuda.is_available():
+        return torch.device(target or "cuda:0")
     return torch.device("cpu")
 
 
@@ -142,6 +143,25 @@ def captured(torch, call, device):
     return graph, result
 
 
+# Device kernels that only one attention backend launches.
+KERNELS = (("flash_fwd", "torch-flash"), ("flash_attncute", "torch-flash"), ("fmha_cutlassF", "torch-efficient"), ("cudnn", "torch-cudnn"))
+
+
+def ran_without_operators(plan, generated_names, device_kernels, mode):
+    """The backend of a compiled or captured call, from generated code or device kernels alone; "" when they do not tell."""
+    if mode == "compiled":
+        names = ["aten::" + n["name"].rsplit(".", 1)[-1] for n in generated_names]
+        told = plan.ran_of(names)
+        fused = plan.is_attention and told in ("", "torch-math")
+        return "torch-math" if fused and names else told
+    if not plan.is_attention:
+        return ""
+    for part, backend in KERNELS:
+        if any(part in k["name"] for k in device_kernels):
+            return backend
+    return ""
+
+
 def measure(torch, call, device, bench):
     def once():
         synchronise(torch, device)
@@ -199,8 +219,6 @@ def run(torch, job):
         return unavailable("no-cuda", why)
     mode = job.get("mode", "eager")
     plan = Plan(torch, job)
-    if spec.get("op") == "sdpa" and float(spec.get("dropout_p") or 0) > 0 and not (job.get("policy") == "force" and job.get("backend") == "torch-math"):
-        return unavailable("dropout-not-comparable", "torch draws its own keep mask here, so the result cannot be compared; only forced torch-math takes a given one")
     if mode == "captured" and plan.device.type != "cuda":
         return unavailable("no-graph", "CUDA graphs need a CUDA device; the call runs on the CPU")
     with warnings.catch_warnings(record=True) as caught:
@@ -213,6 +231,9 @@ def run(torch, job):
             out = refused(e)
         except LookupError as e:
             out = unavailable("no-such-backend", str(e).strip("'\""))
+    own_mask = spec.get("op") == "sdpa" and float(spec.get("dropout_p") or 0) > 0 and not (job.get("policy") == "force" and job.get("backend") == "torch-math")
+    if own_mask and out["outcome"] == "matched":
+        out.update(unavailable("dropout-not-comparable", "it ran; torch draws its own keep mask here, so the result cannot be compared (only forced torch-math takes a given one)"))
     notes = out.setdefault("evidence", {}).setdefault("notes", [])
     for w in caught:
         text = str(w.message).split("(Triggered internally")[0].strip()
@@ -250,10 +271,10 @@ def execute(torch, job, plan, mode):
         _, seen = evidence.profile(torch, call, plan.device)
         timing = measure(torch, call, plan.device, job["bench"]) if job.get("bench") else None
     files.write(torch, job["output"], result)
-    ran = plan.ran_of(evidence.names(seen))
+    ran = plan.ran_of(evidence.names(seen)) if mode == "eager" else ran_without_operators(plan, kernels, seen["kernels"], mode)
     seen["kernels"] = kernels + seen["kernels"]
     seen["notes"] = notes + seen["notes"]
-    out = {"outcome": "matched", "seconds": seconds, "ran": ran if mode == "eager" else "", "evidence": seen}
+    out = {"outcome": "matched", "seconds": seconds, "ran": ran, "evidence": seen}
     if timing:
         out["timing"] = timing
     return out
