@@ -43,13 +43,15 @@ class Plan:
         self.tensors = files.load(torch, job["inputs"], self.device)
         self.is_attention = self.spec.get("op") == "sdpa"
         self.train = bool(self.spec.get("requires_grad"))
-        self.ran_of = attention.ran_of if self.is_attention else matmul.ran_of
         if self.train:
             for role in ("q", "k", "v") if self.is_attention else ("x", "w"):
                 if self.tensors[role].is_floating_point():
                     self.tensors[role].requires_grad_(True)
         if self.is_attention and self.tensors.get("mask") is not None and (self.spec.get("mask") or {}).get("requires_grad"):
             self.tensors["mask"].requires_grad_(True)
+
+    def ran_of(self, names, library):
+        return attention.ran_of(names) if self.is_attention else matmul.ran_of(names, self.device.type, library)
 
     def call(self):
         torch, spec, backend = self.torch, self.spec, self.job.get("backend") or ""
@@ -78,8 +80,9 @@ class Plan:
                     stack.enter_context(attention.restrict(torch, [self.job["backend"]]))
                 elif self.job.get("allowed"):
                     stack.enter_context(attention.restrict(torch, self.job["allowed"]))
-            elif self.job.get("policy") == "force" and self.job.get("backend") == "torch-mkldnn":
-                stack.enter_context(torch.backends.mkldnn.flags(enabled=True))
+            elif self.job.get("policy") == "force" and self.job.get("backend") in ("torch-mkldnn", "torch-cpu-blas"):
+                if hasattr(torch.backends.mkldnn, "flags"):
+                    stack.enter_context(torch.backends.mkldnn.flags(enabled=self.job["backend"] == "torch-mkldnn"))
             yield
 
 
@@ -147,11 +150,11 @@ def captured(torch, call, device):
 KERNELS = (("flash_fwd", "torch-flash"), ("flash_attncute", "torch-flash"), ("fmha_cutlassF", "torch-efficient"), ("cudnn", "torch-cudnn"))
 
 
-def ran_without_operators(plan, generated_names, device_kernels, mode):
+def ran_without_operators(plan, generated_names, device_kernels, library, mode):
     """The backend of a compiled or captured call, from generated code or device kernels alone; "" when they do not tell."""
     if mode == "compiled":
         names = ["aten::" + n["name"].rsplit(".", 1)[-1] for n in generated_names]
-        told = plan.ran_of(names)
+        told = plan.ran_of(names, library)
         fused = plan.is_attention and told in ("", "torch-math")
         return "torch-math" if fused and names else told
     if not plan.is_attention:
@@ -269,9 +272,15 @@ def execute(torch, job, plan, mode):
         if plan.train:
             notes += gradients(torch, plan, result)
         _, seen = evidence.profile(torch, call, plan.device)
+        library = evidence.library_calls(torch, call, plan.device)
+        seen["library_calls"] = library or []
         timing = measure(torch, call, plan.device, job["bench"]) if job.get("bench") else None
+    ran = plan.ran_of(evidence.names(seen), library) if mode == "eager" else ran_without_operators(plan, kernels, seen["kernels"], library, mode)
+    forced = job.get("backend") if job.get("policy") == "force" else ""
+    if forced in ("torch-mkldnn", "torch-cpu-blas") and ran and ran != forced and mode == "eager":
+        return {"outcome": "refused", "evidence": seen,
+                "error": {"code": "fell-back", "text": f"{forced} was asked for, {ran} served the call", "source": "torch worker"}}
     files.write(torch, job["output"], result)
-    ran = plan.ran_of(evidence.names(seen)) if mode == "eager" else ran_without_operators(plan, kernels, seen["kernels"], mode)
     seen["kernels"] = kernels + seen["kernels"]
     seen["notes"] = notes + seen["notes"]
     out = {"outcome": "matched", "seconds": seconds, "ran": ran, "evidence": seen}

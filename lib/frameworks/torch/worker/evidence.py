@@ -23,6 +23,64 @@ class _Quiet:
         os.close(self.null)
 
 
+class _Printed:
+    """What libraries print on descriptor 1 while it is open. The worker's own answers go elsewhere."""
+
+    def __enter__(self):
+        import tempfile
+        self.file = tempfile.TemporaryFile()
+        self.saved = os.dup(1)
+        _flush()
+        os.dup2(self.file.fileno(), 1)
+        return self
+
+    def __exit__(self, *_):
+        _flush()
+        os.dup2(self.saved, 1)
+        os.close(self.saved)
+        self.file.seek(0)
+        self.lines = self.file.read(1 << 20).decode("utf-8", "replace").splitlines()
+        self.file.close()
+
+
+def _flush():
+    import ctypes
+    ctypes.CDLL(None).fflush(None)
+
+
+def library_calls(torch, call, device):
+    """Calls of oneDNN and MKL during one run on the processor, in their own verbose lines; None where torch cannot tell."""
+    if device.type != "cpu":
+        return []
+    switches = [m.verbose for m in (torch.backends.mkldnn, torch.backends.mkl) if hasattr(m, "verbose")]
+    if not switches or not torch.backends.mkldnn.is_available():
+        return None
+    import contextlib
+    try:
+        with _Printed() as printed, contextlib.ExitStack() as stack:
+            for verbose in switches:
+                stack.enter_context(verbose(1))
+            call()
+    except (RuntimeError, OSError):
+        return None
+    found = {}
+    for line in printed.lines:
+        parts = line.split(",")
+        if line.startswith("MKL_VERBOSE ") and "(" in line:
+            name, detail = "mkl " + line[len("MKL_VERBOSE "):].split("(")[0].strip(), ""
+        elif parts[0] in ("onednn_verbose", "dnnl_verbose") and "exec" in parts:
+            at = parts.index("exec")
+            name = "onednn " + (parts[at + 2] if len(parts) > at + 2 else "?")
+            detail = " ".join(parts[at + 3:-1])[:400]
+        else:
+            continue
+        if name.startswith("mkl Intel") or name.startswith("mkl oneMKL"):
+            continue
+        key = (name, detail)
+        found[key] = found.get(key, 0) + 1
+    return [{"name": n, "detail": d, "origin": "library log", "count": c} for (n, d), c in found.items()][:MOST]
+
+
 def profile(torch, call, device):
     """Runs `call` once under the profiler; returns (result, evidence)."""
     from torch.profiler import ProfilerActivity

@@ -52,8 +52,8 @@ def forced_call(torch, backend, tensors, spec):
     x, w, bias = tensors["x"], tensors["w"], tensors.get("bias")
     act = _activation(torch, spec)
     plus = (lambda y: y + bias) if bias is not None else (lambda y: y)
-    if backend == "torch-matmul":
-        return lambda: act(plus(torch.matmul(x, w)))
+    if backend in ("torch-matmul", "torch-cpu-blas"):
+        return make_call(torch, tensors, spec)
     if backend == "torch-mm":
         return lambda: act(plus(torch.mm(x, w)))
     if backend == "torch-bmm":
@@ -73,7 +73,7 @@ def forced_call(torch, backend, tensors, spec):
     if backend == "torch-mkldnn":
         if not torch.backends.mkldnn.is_available():
             raise LookupError("this torch was built without oneDNN")
-        return lambda: act(plus(torch.matmul(x, w)))
+        return make_call(torch, tensors, spec)
     if backend == "torch-int-mm":
         return lambda: torch._int_mm(x, w)
     if backend == "torch-scaled-mm":
@@ -170,8 +170,18 @@ OPERATORS = [("aten::_int_mm", "torch-int-mm"), ("aten::_scaled_mm", "torch-scal
              ("aten::addmm", "torch-addmm"), ("aten::mm", "torch-mm"), ("aten::mv", "torch-mv"), ("aten::addmv", "torch-mv"), ("aten::dot", "torch-dot")]
 
 
-def ran_of(names):
+def ran_of(names, device="", library=None):
+    """The backend that operator names, and on the processor the library's own lines, tell; "" when they do not."""
+    told = ""
     for operator, backend in OPERATORS:
         if operator in names:
-            return backend
-    return ""
+            told = backend
+            break
+    if device != "cpu" or told not in ("torch-mm", "torch-addmm", "torch-mv", "torch-dot", "torch-bmm"):
+        # On a GPU addmm may end in either library; only the kernels say which.
+        return "" if told == "torch-addmm" else told
+    if library is None:
+        return ""
+    if any(call["name"] in ("onednn matmul", "onednn inner_product") for call in library):
+        return "torch-mkldnn"
+    return "torch-bmm" if told == "torch-bmm" else "torch-cpu-blas"
