@@ -23,6 +23,7 @@ int call(const Invocation& in, const std::vector<std::string>& argv) {
     case Verb::trace: return run_trace(in, argv);
     case Verb::logs: return run_logs(in, argv);
     case Verb::diff: return run_diff(in);
+    case Verb::record: return run_record(in);
     case Verb::explain: return run_explain(in);
     case Verb::rules: return run_rules(in);
     case Verb::backends: return run_backends(in);

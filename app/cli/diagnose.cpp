@@ -7,6 +7,7 @@
 
 #include "backends/backend.hpp"
 #include "cli/output.hpp"
+#include "cli/recorded.hpp"
 #include "cli/services.hpp"
 #include "cli/verbs.hpp"
 #include "cli/what_if.hpp"
@@ -119,6 +120,7 @@ int diagnose_items(const std::vector<session::BatchItem>& items, const Invocatio
     for (const std::string& problem : c.problems) complain("error: " + problem);
   const int code = write_report(report, in.run, live && to_run.size() == items.size());
   if (!predicted.tables.empty() && (in.run.format == Format::text || in.run.format == Format::md)) print("\n" + predicted.tables);
+  if (in.run.format == Format::text) print(recorded_summary(items, report.cases));
   return code;
 }
 

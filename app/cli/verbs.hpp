@@ -12,6 +12,7 @@ int run_batch(const Invocation& in, const std::vector<std::string>& argv);     /
 int run_trace(const Invocation& in, const std::vector<std::string>& argv);
 int run_logs(const Invocation& in, const std::vector<std::string>& argv);
 int run_diff(const Invocation& in);
+int run_record(const Invocation& in);                                          // record
 int run_explain(const Invocation& in);
 int run_rules(const Invocation& in);
 int run_backends(const Invocation& in);

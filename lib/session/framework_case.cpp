@@ -8,6 +8,7 @@
 #include "dispatch/dispatch.hpp"
 #include "frameworks/framework.hpp"
 #include "frameworks/torch/environment.hpp"
+#include "frameworks/torch/messages.hpp"
 #include "session/case_work.hpp"
 #include "session/findings.hpp"
 #include "session/interrupt.hpp"
@@ -203,6 +204,20 @@ class FrameworkCase : CaseWork {
     return out;
   }
 
+  // The framework's own words keep standing as they are; the rules that mean the same are named behind them.
+  void translate(report::Attempt& a, const std::string& backend) const {
+    if (spec_.context.framework != "torch") return;
+    const auto* version = std::get_if<facts::Version>(&facts_.value(Id::torch_version));
+    const auto name_rules = [&](std::string& text) {
+      std::string ids;
+      for (std::string_view id : frameworks::torch::rules_of(text, backend, version)) ids += fmt::format("{}{}", ids.empty() ? "" : ", ", id);
+      if (!ids.empty()) text += fmt::format(" [{}]", ids);
+    };
+    if (a.error) name_rules(a.error->text);
+    for (std::string& note : a.evidence.notes)
+      if (note.rfind("warning: ", 0) == 0 || note.rfind("can_use_", 0) == 0) name_rules(note);
+  }
+
   // The framework's own dispatcher under the caller's policy.
   void let_it_choose(spec::Mode mode) {
     if (spec_.policy.force) return;
@@ -211,7 +226,8 @@ class FrameworkCase : CaseWork {
       return;
     }
     std::string which;
-    const report::Attempt a = run_attempt({worker_, "", "allow", mode, allowed()}, &which);
+    report::Attempt a = run_attempt({worker_, "", "allow", mode, allowed()}, &which);
+    translate(a, "");
     const bool first = mode == spec_.mode;
     // In another mode a backend is named only where that mode's own evidence does; the eager answer proves nothing there.
     Entry& e = which.empty() ? pseudo() : entry_or_new(which);
@@ -292,6 +308,7 @@ class FrameworkCase : CaseWork {
         e.out.attempts.push_back(not_run("force", mode, Outcome::blocked, *policy, "the policy does not permit it", "rules"));
       } else {
         report::Attempt a = run_attempt({worker_, e.out.backend, "force", mode, {}});
+        translate(a, e.out.backend);
         e.out.grade = report::Grade::ran;
         hold_against_rules(e, a);
         if (mode == spec_.mode && spec_.policy.force && e.out.backend == *spec_.policy.force) settle(e.out.backend, a);

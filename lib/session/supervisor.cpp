@@ -18,6 +18,7 @@ namespace {
 
 using report::Outcome;
 
+constexpr double compile_patience = 300;           // seconds beyond the limit of an attempt in compiled mode
 constexpr int tick_ms = 20;                        // how often memory, the clock and Ctrl-C are looked at
 constexpr std::size_t printed_limit = 32 << 10;    // of what an attempt prints: its beginning and its end
 
@@ -128,7 +129,11 @@ class Supervisor::Worker {
     return (reply.text.empty() ? "no hello" : reply.text) + printed;
   }
 
-  Reply run(const Job& job) { return attend(to_line(job), job.id, limits_.timeout + (job.bench ? job.bench->max_seconds : 0), false); }
+  Reply run(const Job& job) {
+    // Compilers of graphs take their time before the call that is judged; a hang is still a hang.
+    const double compiling = job.mode == spec::Mode::compiled ? compile_patience : 0;
+    return attend(to_line(job), job.id, limits_.timeout + compiling + (job.bench ? job.bench->max_seconds : 0), false);
+  }
   bool started_job() const { return saw_started_; }
 
  private:

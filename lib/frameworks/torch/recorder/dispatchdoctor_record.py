@@ -304,15 +304,16 @@ def _write():
     if not path or _state["done"]:
         return
     _state["done"] = True
-    if os.environ.get("DISPATCHDOCTOR_RECORD_PER_PROCESS") and os.path.exists(path):
-        path = f"{path}.{os.getpid()}"
     with _lock:
         rows = sorted(_found.items(), key=lambda r: -r[1][0])
-    with open(path, "w", encoding="utf-8") as f:
-        for key, (count, sites) in rows:
-            spec = json.loads(key)
-            spec["recorded"] = {"count": count, "sites": sites}
-            f.write(json.dumps(spec) + "\n")
+    lines = []
+    for key, (count, sites) in rows:
+        spec = json.loads(key)
+        spec["extra"] = {"count": count, "call_site": ", ".join(sites)}
+        lines.append(json.dumps(spec) + "\n")
+    # Further processes of the program add to the same file; one write each, so that lines stay whole.
+    with open(path, "a", encoding="utf-8") as f:
+        f.write("".join(lines))
     calls = sum(r[1][0] for r in rows)
     left = ", ".join(f"{n} {why}" for why, n in (("of an unsupported type", _skipped["types"]), ("past the limit of lines", _skipped["full"]),
                                                   ("not understood", _skipped["failed"])) if n)

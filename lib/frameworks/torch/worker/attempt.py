@@ -82,7 +82,9 @@ class Plan:
                     stack.enter_context(attention.restrict(torch, self.job["allowed"]))
             elif self.job.get("policy") == "force" and self.job.get("backend") in ("torch-mkldnn", "torch-cpu-blas"):
                 if hasattr(torch.backends.mkldnn, "flags"):
-                    stack.enter_context(torch.backends.mkldnn.flags(enabled=self.job["backend"] == "torch-mkldnn"))
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore")  # it speaks of switches that are not touched here
+                        stack.enter_context(torch.backends.mkldnn.flags(enabled=self.job["backend"] == "torch-mkldnn"))
             yield
 
 
