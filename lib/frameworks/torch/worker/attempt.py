@@ -274,7 +274,9 @@ def execute(torch, job, plan, mode):
         if plan.train:
             notes += gradients(torch, plan, result)
         _, seen = evidence.profile(torch, call, plan.device)
-        library = evidence.library_calls(torch, call, plan.device)
+        # A fused attention kernel calls no library that could tell more.
+        fused = plan.is_attention and plan.ran_of(evidence.names(seen), None) == "torch-cpu-flash"
+        library = [] if fused else evidence.library_calls(torch, call, plan.device)
         seen["library_calls"] = library or []
         timing = measure(torch, call, plan.device, job["bench"]) if job.get("bench") else None
     ran = plan.ran_of(evidence.names(seen), library) if mode == "eager" else ran_without_operators(plan, kernels, seen["kernels"], library, mode)
