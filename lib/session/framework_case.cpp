@@ -307,10 +307,15 @@ class FrameworkCase : CaseWork {
       } else if (policy != ids.end()) {
         e.out.attempts.push_back(not_run("force", mode, Outcome::blocked, *policy, "the policy does not permit it", "rules"));
       } else {
-        report::Attempt a = run_attempt({worker_, e.out.backend, "force", mode, {}});
+        std::string which;
+        report::Attempt a = run_attempt({worker_, e.out.backend, "force", mode, {}}, &which);
         translate(a, e.out.backend);
         e.out.grade = report::Grade::ran;
-        hold_against_rules(e, a);
+        // A call that ends before any backend (an empty result) says nothing about the rules of this one.
+        if (ran(a.outcome) && which.empty() && mode == spec::Mode::eager && spec_.is_attention() && !a.evidence.operators.empty())
+          a.evidence.notes.push_back("the call returned without any backend");
+        else
+          hold_against_rules(e, a);
         if (mode == spec_.mode && spec_.policy.force && e.out.backend == *spec_.policy.force) settle(e.out.backend, a);
         e.out.attempts.push_back(std::move(a));
       }

@@ -198,6 +198,8 @@ def gradients(torch, plan, result):
     if not plan.is_attention:
         return []
     roles = [r for r in ("q", "k", "v") if plan.tensors[r].requires_grad]
+    if result.numel() == 0:
+        return ["backward: the result is empty"]
     if not roles or not result.requires_grad:
         return ["backward: no gradient flows"]
     weight = torch.linspace(-1, 1, result.numel(), device=result.device, dtype=torch.float64).reshape(result.shape)

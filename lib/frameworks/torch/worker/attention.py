@@ -139,4 +139,7 @@ def math_with_keep(torch, tensors, spec):
     args = arguments(torch, tensors, spec)
     keep = tensors["dropout_keep"].to(torch.bool)
     scale = {} if args["scale"] is None else {"scale": args["scale"]}
+    if args["attn_mask"] is not None and args["attn_mask"].dtype == torch.bool:
+        # The inner operator adds its mask; the outer one would have turned it into numbers.
+        args["attn_mask"] = torch.zeros(args["attn_mask"].shape, dtype=q.dtype, device=q.device).masked_fill(~args["attn_mask"], -math.inf)
     return lambda: torch.ops.aten._scaled_dot_product_attention_math(q, k, v, args["attn_mask"], args["dropout_p"], args["is_causal"], keep, **scale)[0]
