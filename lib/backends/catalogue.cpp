@@ -11,6 +11,7 @@
 #include "dispatch/dispatch.hpp"
 #include "evidence/answer/rules.hpp"
 #include "frameworks/framework.hpp"
+#include "frameworks/torch/environment.hpp"
 
 namespace dd::backends {
 namespace {
@@ -81,6 +82,7 @@ const rules::Registry& catalogue() {
     all.add(dispatch::outcome_rules());
     all.add(evidence::evidence_rules());
     all.add(cuda::environment_rules());
+    all.add(frameworks::torch::environment_rules());
     for (const Backend& backend : all_backends()) all.add(backend.rules());
     for (const frameworks::Framework* framework : frameworks::all_frameworks())
       for (const auto table : framework->tables()) all.add(table);

@@ -34,7 +34,7 @@ std::span<const Message> messages() {
       {"to have the same batch_size", {"2.1", ""}, {"TFL038", "TFL040", "TEF028", "TEF030", "TCU038", "TCP006", "TCP008"}},
       {"query, key and value to have the same num_heads", {"2.1", ""}, {"TFL039", "TFL043", "TFL044", "TEF029", "TEF032", "TCU040", "TCU041", "TCP007", "TCP009"}},
       {"number of heads for key and query must be a factor", {"2.5", ""}, {"TFL042", "TEF031", "TCU039", "TCP010"}},
-      {"key and value to have the same num_heads", {"2.5", ""}, {"TFL041", "TCU039", "TCP010"}},
+      {"fused kernels require key and value to have the same num_heads", {"2.5", ""}, {"TFL041", "TCU039", "TCP010"}},
       {"last dimension of the input to have stride 1", {"2.1", ""}, {"TFL046", "TFL047", "TFL048", "TEF026", "TEF027", "TCU010", "TCU011", "TCP017", "TCP018"}},
       {"do not support zero seq_len_q or seq_len_kv", {"2.1", ""}, {"TFL045", "TEF025", "TCU009", "TCP016"}},
       {"do not support seq_len == 0", {"2.1", ""}, {"TFL045", "TEF025", "TCU009", "TCP016"}},

@@ -5,7 +5,6 @@
 #include "frameworks/torch/attention/facts.hpp"
 #include "frameworks/torch/attention/priority.hpp"
 #include "frameworks/torch/attention/tables.hpp"
-#include "frameworks/torch/environment.hpp"
 
 namespace dd::frameworks {
 namespace {
@@ -99,7 +98,7 @@ class Torch final : public Framework {
   std::vector<std::span<const Rule>> tables() const override {
     namespace t = torch_attention;
     return {t::call_rules(), t::outcome_rules(), t::flash_rules(), t::efficient_rules(), t::cudnn_rules(), t::cpu_rules(),
-            t::math_rules(), t::overrideable_rules(), t::rocm_flash_rules(), t::rocm_efficient_rules(), torch::environment_rules()};
+            t::math_rules(), t::overrideable_rules(), t::rocm_flash_rules(), t::rocm_efficient_rules()};
   }
 
  private:

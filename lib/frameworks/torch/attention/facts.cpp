@@ -156,7 +156,9 @@ void set_alignment(FactSet& facts) {
 
 bool broadcasts(const Attention& a) {
   const spec::AttentionDims q = spec::attention_dims(a.q.shape), k = spec::attention_dims(a.k.shape);
-  const std::int64_t full[4] = {q.batch, q.heads, q.length, k.length};
+  // The scores of inputs with three axes have three axes as well.
+  const bool three = a.q.shape.size() == 3;
+  const std::int64_t full[4] = {three ? 1 : q.batch, three ? q.batch : q.heads, q.length, k.length};
   const spec::Dims& shape = a.mask->shape;
   if (shape.size() > 4) return false;
   for (std::size_t i = 0; i < shape.size(); ++i) {
