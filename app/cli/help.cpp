@@ -10,6 +10,9 @@ namespace {
 constexpr std::size_t width = 100;
 constexpr std::size_t column = 30;
 
+// Choices that do not fit on the left go into the sentence on the right.
+bool too_many(const spec::OptionText& text) { return text.value.size() > 60 && text.value.find('|') != std::string_view::npos; }
+
 // "--q, --query BxHxTxD"
 std::string usage_of(const spec::OptionText& text) {
   std::string out(text.name);
@@ -18,12 +21,16 @@ std::string usage_of(const spec::OptionText& text) {
     out += ", " + std::string(rest.substr(0, at));
     rest.remove_prefix(at == std::string_view::npos ? rest.size() : at + 1);
   }
-  if (!text.value.empty()) out += (text.kind == spec::OptionKind::flag ? "" : " ") + std::string(text.value);
+  if (!text.value.empty()) out += (text.kind == spec::OptionKind::flag ? "" : " ") + std::string(too_many(text) ? "NAME" : text.value);
   return out;
 }
 
 std::string help_of(const spec::OptionText& text) {
   std::string out(text.help);
+  if (too_many(text)) {
+    out += ": ";
+    for (char c : text.value) out += c == '|' ? std::string(", ") : std::string(1, c);
+  }
   if (!text.fallback.empty()) out += fmt::format(" (default: {})", text.fallback);
   if (text.kind == spec::OptionKind::repeated && !text.value.empty() && out.find("repeatable") == std::string::npos) out += " (repeatable)";
   return out;

@@ -226,6 +226,8 @@ TEST_CASE("every run option does something and has its default", "[cli]") {
       {"--md", [](const cli::RunOptions& r) { return r.md_file == "report.md"; }},
       {"--junit", [](const cli::RunOptions& r) { return r.junit_file == "report.xml"; }},
       {"--output", [](const cli::RunOptions& r) { return r.json_file == "calls.jsonl"; }},
+      {"--specs", [](const cli::RunOptions& r) { return r.specs_file == "specs.jsonl"; }},
+      {"--kernel", [](const cli::RunOptions& r) { return r.kernels.size() == 1; }},
       {"--redact", [](const cli::RunOptions& r) { return r.redact == true; }},
       {"--color", [](const cli::RunOptions& r) { return r.color == cli::Color::never; }},
       {"-v", [](const cli::RunOptions& r) { return r.verbosity == 1; }},
