@@ -65,6 +65,6 @@ function(dd_add_test name)
   target_link_libraries(${name} PRIVATE dd_test_support ${ARG_DEPS})
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES
-    ENVIRONMENT "DD_SHARED=$ENV{DD_SHARED};DD_SOURCE_DIR=${PROJECT_SOURCE_DIR};DD_BINARY=$<$<TARGET_EXISTS:dispatchdoctor>:$<TARGET_FILE:dispatchdoctor>>"
+    ENVIRONMENT "DD_SOURCE_DIR=${PROJECT_SOURCE_DIR};DD_BINARY=$<$<TARGET_EXISTS:dispatchdoctor>:$<TARGET_FILE:dispatchdoctor>>"
     LABELS "${ARG_LABELS}")
 endfunction()
