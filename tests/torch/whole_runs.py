@@ -54,6 +54,18 @@ class RealTorch(unittest.TestCase):
         self.assertIn("aten::mm", [o["name"].strip() for o in allow["evidence"]["operators"]])
         self.assertTrue(allow["evidence"]["library_calls"])
 
+    def test_modes_side_by_side(self):
+        code, seen, _ = report("sdpa", "--framework", "torch", "--target", "cpu", "--q", "1x2x32x16", "--causal", "--mode", "eager,compiled,captured", "--python", PYTHON)
+        case = seen["cases"][0]
+        self.assertEqual(code, 0)
+        lines = [line for line in case["verdict"]["because"] if line.startswith("mode ")]
+        self.assertEqual([line.split()[1] for line in lines], ["eager:", "compiled:", "captured:"])
+        self.assertIn("unavailable", lines[2])
+        forced = attempts(case)[("torch-math", "force", "compiled")]
+        self.assertEqual(forced["outcome"], "matched", forced)
+        # Compiled under another switch before: its code must not have served this attempt.
+        self.assertFalse([k for k in forced["evidence"]["kernels"] if "flash_attention" in k["name"]])
+
     def test_gpu_call_without_gpu_is_a_finding(self):
         code, seen, _ = report("sdpa", "--framework", "torch", "--target", "cuda:0", "--q", "1x2x32x16", "--dtype", "f16", "--python", PYTHON, env={"CUDA_VISIBLE_DEVICES": ""})
         self.assertTrue(ids(seen["cases"][0]) & {"ENV044", "ENV045"})

@@ -24,6 +24,8 @@ def send(out, message):
 
 def import_torch():
     """(module or None, problem or None, version or None)."""
+    # Compiled code of one attempt must not serve another: its key does not hold the switches of attention.
+    os.environ.setdefault("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "1")
     try:
         import torch
     except ModuleNotFoundError as e:

@@ -283,7 +283,8 @@ def execute(torch, job, plan, mode):
         timing = measure(torch, call, plan.device, job["bench"]) if job.get("bench") else None
     ran = plan.ran_of(evidence.names(seen), library) if mode == "eager" else ran_without_operators(plan, kernels, seen["kernels"], library, mode)
     forced = job.get("backend") if job.get("policy") == "force" else ""
-    if forced in ("torch-mkldnn", "torch-cpu-blas") and ran and ran != forced and mode == "eager":
+    told = (plan.is_attention and mode != "captured") or (forced in ("torch-mkldnn", "torch-cpu-blas") and mode == "eager")
+    if forced and told and ran and ran != forced:
         return {"outcome": "refused", "evidence": seen,
                 "error": {"code": "fell-back", "text": f"{forced} was asked for, {ran} served the call", "source": "torch worker"}}
     files.write(torch, job["output"], result)
