@@ -90,7 +90,7 @@ constexpr RunOption table[] = {
     {{"Output", "--json", "", V, "FILE", "", "also write the report as JSON", "report.json"}, reporting, [](RunOptions& r, Text t) { return set_file(r.json_file, t); }},
     {{"Output", "--md", "", V, "FILE", "", "also write the report as Markdown", "report.md"}, reporting, [](RunOptions& r, Text t) { return set_file(r.md_file, t); }},
     {{"Output", "--junit", "", V, "FILE", "", "also write the report as JUnit XML", "report.xml"}, diagnosing, [](RunOptions& r, Text t) { return set_file(r.junit_file, t); }},
-    {{"Output", "--output", "-o", V, "FILE", "", "where the recorded specs are written (else standard error names a file)", "calls.jsonl"}, of(Verb::record), [](RunOptions& r, Text t) { return set_file(r.json_file, t); }},
+    {{"Output", "--output", "-o", V, "FILE", "", "where the recorded specs are written (else recorded.jsonl)", "calls.jsonl"}, of(Verb::record), [](RunOptions& r, Text t) { return set_file(r.json_file, t); }},
     {{"Output", "--specs", "", V, "FILE", "", "write the specs of the calls found, ready for run", "specs.jsonl"}, reading, [](RunOptions& r, Text t) { return set_file(r.specs_file, t); }},
     {{"Input", "--kernel", "", R, "NAME", "", "judge a kernel name instead of a file; repeatable", "ampere_sgemm_128x128_tn"}, of(Verb::trace),
      [](RunOptions& r, Text t) -> std::string {
