@@ -8,6 +8,7 @@
 #include "ops/tensor/parallel.hpp"
 #include "session/diagnose.hpp"
 #include "session/estimate.hpp"
+#include "session/memory.hpp"
 #include "session/interrupt.hpp"
 #include "session/verdict.hpp"
 
@@ -69,7 +70,10 @@ class Batch {
     const double wanted = e.inputs + e.output + (1 << 16);
     const auto bytes = static_cast<std::int64_t>(std::min(wanted, 4e18));
     constexpr std::int64_t usual = 64 << 20;
-    if (bytes > usual) return Scratch::make(bytes);
+    // A call that memory cannot hold is refused by its own estimate, with the figures; it needs no room here.
+    const auto available = memory_available();
+    const bool fits = !available || e.common() <= static_cast<double>(*available);
+    if (bytes > usual && fits) return Scratch::make(bytes);
     const std::lock_guard guard(mutex_);
     if (!scratch_) {
       auto made = Scratch::make(usual * jobs_);

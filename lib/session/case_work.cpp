@@ -8,6 +8,7 @@
 #include "dispatch/dispatch.hpp"
 #include "session/findings.hpp"
 #include "session/interrupt.hpp"
+#include "session/mask_file.hpp"
 #include "session/memory.hpp"
 #include "session/verdict.hpp"
 
@@ -65,7 +66,7 @@ bool CaseWork::fits() {
 }
 
 bool CaseWork::make_reference(bool with_dropout_keep) {
-  auto inputs = ops::cases::make_inputs(spec_);
+  auto inputs = ops::cases::make_inputs(spec_, std::nullopt, read_mask_file);
   if (!inputs) return refuse(inputs.problems());
   inputs_ = std::move(*inputs);
   auto reference = ops::cases::run_reference(spec_, inputs_, settings_.reference_budget, settings_.threads);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ops/cases/cases.hpp"
+#include "session/mask_file.hpp"
 #include "ops/tensor/convert.hpp"
 #include "session/fix.hpp"
 #include "session/safetensors.hpp"
@@ -100,7 +101,7 @@ std::string try_on_reference(const OpSpec& original, const OpSpec& changed) {
   if (before.op == after.op) return "the call itself stays as it is";
   if (a.q.shape.size() < 2 || work(a) > most_work || work(after.attention()) > most_work) return {};
   if (a.q.shape[0] != after.attention().q.shape[0] && a.q.shape.size() == 4 && after.attention().q.shape.size() == 4) return {};  // pieces of the batch
-  auto inputs = ops::cases::make_inputs(before);
+  auto inputs = ops::cases::make_inputs(before, std::nullopt, read_mask_file);
   if (!inputs) return {};
   core::TensorMap moved;
   for (const auto& [role, tensor] : std::initializer_list<std::pair<const char*, const spec::TensorSpec*>>{
@@ -116,7 +117,7 @@ std::string try_on_reference(const OpSpec& original, const OpSpec& changed) {
     t->storage.reset();
   }
   if (after.attention().mask) {
-    auto made = ops::cases::make_inputs(after);
+    auto made = ops::cases::make_inputs(after, std::nullopt, read_mask_file);
     if (!made) return {};
     moved["mask"] = made->at("mask");
   }

@@ -19,7 +19,10 @@
 namespace dd::ops::cases {
 
 // Fills every input. `data` replaces the spec's own kind of data (the exact integer pass of a matrix product).
-core::Result<core::TensorMap> make_inputs(const spec::OpSpec& spec, std::optional<spec::Data> data = std::nullopt);
+// `reader` reads the file that a mask's content may name.
+using MaskReader = core::Result<core::Tensor> (*)(const std::string& path);
+core::Result<core::TensorMap> make_inputs(const spec::OpSpec& spec, std::optional<spec::Data> data = std::nullopt,
+                                          MaskReader reader = nullptr);
 
 // The output tensor's type, logical shape, strides and offset (elements), and the elements of its storage.
 struct OutputLayout {

@@ -73,7 +73,7 @@ void fill_as(const Tensor& t, const spec::OpSpec& spec, spec::Data data, std::ui
   fill(view(t), f);
 }
 
-core::Result<TensorMap> attention_inputs(const spec::OpSpec& spec, spec::Data data) {
+core::Result<TensorMap> attention_inputs(const spec::OpSpec& spec, spec::Data data, MaskReader reader) {
   const spec::Attention& a = spec.attention();
   TensorMap out;
   out["q"] = make(a.q, spec::strides_of(a.q));
@@ -88,7 +88,7 @@ core::Result<TensorMap> attention_inputs(const spec::OpSpec& spec, spec::Data da
                      spec::storage_span(a.mask->shape, strides, a.mask->offset).value_or(0));
   // Boolean gaps hold 0: a byte other than 0 and 1 is undefined for many readers.
   std::memset(mask.storage.get(), 0, static_cast<std::size_t>(mask.storage_bytes));
-  if (auto problem = fill_mask(mask, a, spec.seed, stream_mask)) return *problem;
+  if (auto problem = fill_mask(mask, a, spec.seed, stream_mask, reader)) return *problem;
   out["mask"] = std::move(mask);
   return out;
 }
@@ -184,10 +184,10 @@ core::Result<TensorMap> gemm_inputs(const spec::OpSpec& spec, spec::Data data) {
 
 }  // namespace
 
-core::Result<TensorMap> make_inputs(const spec::OpSpec& spec, std::optional<spec::Data> data) {
+core::Result<TensorMap> make_inputs(const spec::OpSpec& spec, std::optional<spec::Data> data, MaskReader reader) {
   const spec::Data kind = data.value_or(spec.data);
   try {
-    return spec.is_attention() ? attention_inputs(spec, kind) : gemm_inputs(spec, kind);
+    return spec.is_attention() ? attention_inputs(spec, kind, reader) : gemm_inputs(spec, kind);
   } catch (const std::bad_alloc&) {
     return core::Problem{"spec", "", "", "not enough memory for the inputs", "", 0};
   }

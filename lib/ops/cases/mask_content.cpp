@@ -63,9 +63,28 @@ void fill_random(core::Tensor& mask, std::uint64_t seed, std::uint32_t stream) {
   }
 }
 
+// The file's elements in the spec's shape and type. A boolean mask takes any file: what is not 0 is open.
+std::optional<core::Problem> copy_mask(core::Tensor& mask, const core::Tensor& file, const std::string& name) {
+  if (file.shape != mask.shape) {
+    return core::Problem{"mask.content", fmt::format("{} of shape {}", name, fmt::join(file.shape, "x")), fmt::format("{}", fmt::join(mask.shape, "x")),
+                         "the mask file has another shape than the mask", "", 0};
+  }
+  if (file.dtype == DType::boolean && mask.dtype != DType::boolean) {
+    return core::Problem{"mask.dtype", std::string(core::to_text(mask.dtype)), "bool", "the mask file holds a boolean mask", "", 0};
+  }
+  const TensorView from = view(file), to = view(mask);
+  const std::int64_t n = element_count(to);
+  for (std::int64_t e = 0; e < n; ++e) {
+    const double value = load(from.data, from.dtype, element_index(from, e));
+    store(to.data, to.dtype, element_index(to, e), mask.dtype == DType::boolean ? (value != 0.0 ? 1.0 : 0.0) : value);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
-std::optional<core::Problem> fill_mask(core::Tensor& mask, const spec::Attention& a, std::uint64_t seed, std::uint32_t stream) {
+std::optional<core::Problem> fill_mask(core::Tensor& mask, const spec::Attention& a, std::uint64_t seed, std::uint32_t stream,
+                                       MaskReader reader) {
   const std::int64_t queries = spec::attention_dims(a.q.shape).length, keys = spec::attention_dims(a.k.shape).length;
   const std::string& content = a.mask->content;
   if (content == "zeros") return std::nullopt;  // the storage is zeroed already
@@ -86,7 +105,10 @@ std::optional<core::Problem> fill_mask(core::Tensor& mask, const spec::Attention
     fill_open(mask, queries, keys, [=](std::int64_t i, std::int64_t j) { return std::llabs(i - j) <= *n; });
     return std::nullopt;
   }
-  return core::Problem{"mask.content", content, "causal, padding:N, window:N, zeros or random", "unknown mask content", "", 0};
+  if (!reader) return core::Problem{"mask.content", content, "causal, padding:N, window:N, zeros or random", "unknown mask content", "", 0};
+  const auto read = reader(content);
+  if (!read) return read.problems().front();
+  return copy_mask(mask, *read, content);
 }
 
 }  // namespace dd::ops::cases

@@ -5,10 +5,13 @@
 
 #include "core/result.hpp"
 #include "core/tensor.hpp"
+#include "ops/cases/cases.hpp"
 #include "spec/spec.hpp"
 
 namespace dd::ops::cases {
 
-std::optional<core::Problem> fill_mask(core::Tensor& mask, const spec::Attention& attention, std::uint64_t seed, std::uint32_t stream);
+// `reader` reads a mask file; without one a file name is an unknown content.
+std::optional<core::Problem> fill_mask(core::Tensor& mask, const spec::Attention& attention, std::uint64_t seed, std::uint32_t stream,
+                                       MaskReader reader);
 
 }  // namespace dd::ops::cases

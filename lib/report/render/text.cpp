@@ -68,10 +68,15 @@ void attempt_lines(Writer& w, const Candidate& c, std::size_t width) {
   if (c.attempts.empty()) w.line(fmt::format("{}{:<9} {}", name, c.eligibility, w.ink("not tried", Ink::dim)));
 }
 
+std::size_t name_width(const Case& c) {
+  std::size_t width = 14;
+  for (const Candidate& candidate : c.candidates) width = std::max(width, candidate.backend.size() + 2);
+  return width;
+}
+
 void candidates(Writer& w, const Case& c) {
   if (c.candidates.empty()) return;
-  std::size_t width = 0;
-  for (const Candidate& candidate : c.candidates) width = std::max(width, candidate.backend.size() + 2);
+  const std::size_t width = name_width(c);
   w.line("");
   w.line(w.ink("candidates", Ink::bold));
   for (const Candidate& candidate : c.candidates) attempt_lines(w, candidate, width);
@@ -122,9 +127,10 @@ void decision(Writer& w, const Case& c) {
   w.line("");
   w.line(w.ink("decision", Ink::bold) + "  policy " + c.decision.policy);
   int number = 1;
+  const std::size_t width = name_width(c);
   for (const Step& s : c.decision.steps) {
     const std::string ids = s.finding_ids.empty() ? "" : "  " + joined(s.finding_ids);
-    w.line(fmt::format("  {}. {:<14}{}{}", number++, s.backend, s.action, ids));
+    w.line(fmt::format("  {}. {:<{}}{}{}", number++, s.backend, width, s.action, ids));
   }
   if (!c.decision.selected) w.line("  no backend served the call");
 }
@@ -192,17 +198,18 @@ void numbers(Writer& w, const Case& c) {
       if (a.comparison && (!shown || a.comparison->verdict == "off")) shown = &a;
     if (!shown || (!chosen && shown->comparison->verdict != "off" && w.options().verbosity < 1)) continue;
     const Comparison& k = *shown->comparison;
-    inner.line(fmt::format("  {:<14}mismatched {} / {}{}; limit: {}", candidate.backend, k.mismatched, k.total,
+    const std::size_t width = name_width(c);
+    inner.line(fmt::format("  {:<{}}mismatched {} / {}{}; limit: {}", candidate.backend, width, k.mismatched, k.total,
                            k.sampled.empty() ? "" : " (" + k.sampled + ")", k.bound));
     const auto worst = [&](std::string_view label, const Worst& v) {
-      inner.line(fmt::format("  {:<14}{} {} at {}: got {}, wanted {}, limit {}", "", label, human_number(v.value), index_text(v.index),
+      inner.line(fmt::format("  {:<{}}{} {} at {}: got {}, wanted {}, limit {}", "", width, label, human_number(v.value), index_text(v.index),
                              human_number(v.got), human_number(v.want), human_number(v.limit)));
     };
     if (k.total > 0) {
       worst("greatest absolute error", k.absolute);
       worst("greatest relative error", k.relative);
     }
-    inner.line(fmt::format("  {:<14}NaN {} (reference {}), infinite {} ({}), zero {} ({})", "", k.nan_got, k.nan_want, k.inf_got, k.inf_want,
+    inner.line(fmt::format("  {:<{}}NaN {} (reference {}), infinite {} ({}), zero {} ({})", "", width, k.nan_got, k.nan_want, k.inf_got, k.inf_want,
                            k.zero_got, k.zero_want));
   }
   const std::string text = inner.take();

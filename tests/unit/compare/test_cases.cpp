@@ -180,3 +180,30 @@ TEST_CASE("quantized inputs carry codes, scales, zero points and the group index
   REQUIRE(r);
   CHECK(r->mistrust.empty());
 }
+
+TEST_CASE("a mask file is read in the spec's shape, and another shape is refused") {
+  auto s = sdpa({1, 1, 2, 4}, {1, 1, 3, 4});
+  spec::MaskSpec m;
+  m.shape = {2, 3};
+  m.content = "mask.npy";
+  std::get<0>(s.op).mask = m;
+  CHECK_FALSE(ops::cases::make_inputs(s));  // nobody to read it
+  static const auto read = [](const std::string&) -> core::Result<core::Tensor> {
+    core::Tensor t;
+    t.dtype = DType::f32;
+    t.shape = {2, 3};
+    t.strides = {1, 2};  // stored column by column
+    t.storage_bytes = 24;
+    t.storage = std::shared_ptr<std::byte>(new std::byte[24], std::default_delete<std::byte[]>());
+    for (std::int64_t i = 0; i < 6; ++i) ops::store(t.storage.get(), DType::f32, i, static_cast<double>(i));
+    return t;
+  };
+  const auto inputs = ops::cases::make_inputs(s, std::nullopt, +[](const std::string& p) { return read(p); });
+  REQUIRE(inputs);
+  CHECK(at(inputs->at("mask"), 0) == 0.0);
+  for (std::int64_t i = 1; i < 6; ++i) CHECK(at(inputs->at("mask"), i) == 1.0);
+  std::get<0>(s.op).mask->shape = {1, 3};
+  const auto refused = ops::cases::make_inputs(s, std::nullopt, +[](const std::string& p) { return read(p); });
+  REQUIRE_FALSE(refused);
+  CHECK(refused.problems()[0].field == "mask.content");
+}
