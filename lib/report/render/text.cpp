@@ -262,7 +262,7 @@ void background(Writer& w, const Case& c) {
     if (w.options().verbosity > 0) {
       w.field(line.empty() ? "facts" : "", fmt::format("{} = {} ({})", f.name, value, f.provenance));
       line = "shown";
-    } else if (f.provenance != "spec" && f.provenance != "derived") {
+    } else if (f.provenance != "spec" && f.provenance != "derived" && f.provenance != "assumed" && value != "false") {
       line += fmt::format("{}{} {}", line.empty() ? "" : ", ", f.name, value);
     }
   }
