@@ -1,3 +1,4 @@
+#include "session/interrupt.hpp"
 #include "session/attempt.hpp"
 
 #include <fmt/format.h>
@@ -193,7 +194,7 @@ void ExactPass::prepare() {
     return;
   }
   inputs_ = std::move(*inputs);
-  auto reference = ops::cases::run_reference(spec_, inputs_, settings_.reference_budget, settings_.threads);
+  auto reference = ops::cases::run_reference(spec_, inputs_, settings_.reference_budget, {settings_.threads, stop_flag()});
   if (!reference || !reference->rows.empty() || reference->values.empty()) return;  // sampled rows are compared already
   reference_ = std::move(*reference);
   auto run = CaseRun::make(spec_, spec_json_, inputs_, settings_, supervisor_, scratch_);

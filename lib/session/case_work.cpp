@@ -69,7 +69,8 @@ bool CaseWork::make_reference(bool with_dropout_keep) {
   auto inputs = ops::cases::make_inputs(spec_, std::nullopt, read_mask_file);
   if (!inputs) return refuse(inputs.problems());
   inputs_ = std::move(*inputs);
-  auto reference = ops::cases::run_reference(spec_, inputs_, settings_.reference_budget, settings_.threads);
+  auto reference = ops::cases::run_reference(spec_, inputs_, settings_.reference_budget, {settings_.threads, stop_flag()});
+  if (stop_signal() != 0) return refuse({{"reference", "", "", "stopped by the user before the reference was done", "", 0}});
   if (!reference) return refuse(reference.problems());
   reference_ = std::move(*reference);
   case_.reference = report::Reference{reference_.name, reference_.accumulate, reference_.bound_text, reference_.scope, reference_.seconds};

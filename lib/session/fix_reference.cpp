@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ops/cases/cases.hpp"
+#include "session/interrupt.hpp"
 #include "session/mask_file.hpp"
 #include "ops/tensor/convert.hpp"
 #include "session/fix.hpp"
@@ -64,7 +65,7 @@ void fill_from(Tensor& changed, const Tensor& original) {
 }
 
 core::Result<ops::cases::ReferenceValues> reference(const OpSpec& spec, const core::TensorMap& inputs) {
-  return ops::cases::run_reference(spec, inputs, 1e9, 1);
+  return ops::cases::run_reference(spec, inputs, 1e9, {1, stop_flag()});
 }
 
 // Greatest difference over what both outputs have.

@@ -1,5 +1,6 @@
 #include "session/interrupt.hpp"
 
+#include <atomic>
 #include <csignal>
 #include <initializer_list>
 
@@ -7,8 +8,13 @@ namespace dd::session {
 namespace {
 
 volatile std::sig_atomic_t received = 0;
+std::atomic<bool> stopping{false};
+static_assert(std::atomic<bool>::is_always_lock_free);  // else a handler may not store it
 
-void on_signal(int signal) { received = signal; }
+void on_signal(int signal) {
+  received = signal;
+  stopping = true;
+}
 
 }  // namespace
 
@@ -26,7 +32,11 @@ void install_stop_handlers() {
 }
 
 int stop_signal() { return received; }
-void request_stop(int signal) { received = signal; }
-void clear_stop() { received = 0; }
+const std::atomic<bool>* stop_flag() { return &stopping; }
+void request_stop(int signal) { on_signal(signal); }
+void clear_stop() {
+  received = 0;
+  stopping = false;
+}
 
 }  // namespace dd::session

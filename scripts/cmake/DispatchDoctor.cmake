@@ -1,6 +1,7 @@
 # Project-wide compile settings, dependencies and the two helpers every folder uses:
-#   dd_add_library(<folder> [DEPS target...])   one static library per folder of lib/, sources globbed
-#   dd_add_test(<name> SOURCES ... DEPS ...)    one Catch2 program registered with ctest
+#   dd_add_library(<folder> [OPTIMIZE regex] [DEPS target...])   one static library per folder of lib/, sources globbed;
+#     the files that the expression names compute or parse much
+#   dd_add_test(<name> [OPTIMIZE] SOURCES ... DEPS ...)    one Catch2 program registered with ctest; OPTIMIZE when it computes
 
 # Nearly all of this program is tables and text: they gain nothing from more than -O1, and compile in half the time.
 # Folders that compute or parse ask for more (OPTIMIZE); tables of rules, which run once at start, take less.
@@ -35,34 +36,94 @@ if(DD_SANITIZE)
   add_link_options(-fsanitize=address,undefined)
 endif()
 
+# The standard headers that nearly every file includes, compiled once for each optimisation level: a third of the build's
+# time. ccache cannot reuse what was compiled against a header of another build folder, so that with it they stay off.
+if(DD_CCACHE)
+  option(DD_PRECOMPILE "Precompiled standard headers" OFF)
+else()
+  option(DD_PRECOMPILE "Precompiled standard headers" ON)
+endif()
+set(DD_COMMON_HEADERS <algorithm> <array> <cstdint> <functional> <map> <memory> <optional> <set> <span> <string> <string_view>
+  <vector> <fmt/format.h>)
+
+# dd_precompile(<target> <name> [header...]): gives the target the headers precompiled under that name; the targets of one
+# name must be compiled with the same options.
+function(dd_precompile target name)
+  if(NOT DD_PRECOMPILE)
+    return()
+  endif()
+  if(TARGET dd_headers_${name})
+    target_precompile_headers(${target} REUSE_FROM dd_headers_${name})
+    return()
+  endif()
+  set(source "${CMAKE_BINARY_DIR}/headers_${name}.cpp")
+  if(NOT EXISTS "${source}")
+    file(WRITE "${source}" "")
+  endif()
+  add_library(dd_headers_${name} OBJECT "${source}")
+  target_link_libraries(dd_headers_${name} PRIVATE dd_options fmt::fmt)
+  get_target_property(options ${target} COMPILE_OPTIONS)
+  if(options)
+    target_compile_options(dd_headers_${name} PRIVATE ${options})
+  endif()
+  target_precompile_headers(dd_headers_${name} PRIVATE ${DD_COMMON_HEADERS} ${ARGN})
+  target_precompile_headers(${target} REUSE_FROM dd_headers_${name})
+endfunction()
+
 function(dd_add_library folder)
-  cmake_parse_arguments(ARG "OPTIMIZE" "" "DEPS;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(ARG "" "OPTIMIZE" "DEPS;EXCLUDE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
   foreach(pattern IN LISTS ARG_EXCLUDE)
     list(FILTER sources EXCLUDE REGEX "${pattern}")
   endforeach()
   string(REPLACE "/" "_" target "dd_${folder}")
-  set(tables ${sources})
-  list(FILTER tables INCLUDE REGEX "rules\\.cpp$")
-  if(tables)
-    set_source_files_properties(${tables} PROPERTIES COMPILE_OPTIONS "-O0")
-  endif()
-  if(sources)
-    add_library(${target} STATIC ${sources})
-    target_link_libraries(${target} PUBLIC dd_options ${ARG_DEPS})
-    if(ARG_OPTIMIZE AND NOT DD_SANITIZE)
-      target_compile_options(${target} PRIVATE -O2)
-    endif()
-  else()
+  if(NOT sources)
     add_library(${target} INTERFACE)
     target_link_libraries(${target} INTERFACE dd_options ${ARG_DEPS})
+    return()
+  endif()
+  add_library(${target} STATIC ${sources})
+  target_link_libraries(${target} PUBLIC dd_options ${ARG_DEPS})
+  dd_precompile(${target} plain)
+  dd_compile_part(${target} tables "rules\\.cpp$" -O0)
+  if(ARG_OPTIMIZE AND NOT DD_SANITIZE)
+    dd_compile_part(${target} fast "${ARG_OPTIMIZE}" -O2)
   endif()
 endfunction()
 
+# dd_compile_part(<target> <name> <regex> <option>): compiles those of the target's sources with the option, which needs a
+# target of its own for its precompiled headers.
+function(dd_compile_part target name regex option)
+  get_target_property(all ${target} SOURCES)
+  set(part "")
+  set(sources "")
+  foreach(source IN LISTS all)
+    string(REPLACE "${CMAKE_CURRENT_SOURCE_DIR}/" "" local "${source}")
+    if(local MATCHES "${regex}" AND NOT local MATCHES "^\\$<")
+      list(APPEND part "${source}")
+    else()
+      list(APPEND sources "${source}")
+    endif()
+  endforeach()
+  if(NOT part)
+    return()
+  endif()
+  add_library(${target}_${name} OBJECT ${part})
+  target_compile_options(${target}_${name} PRIVATE ${option})
+  target_link_libraries(${target}_${name} PRIVATE $<TARGET_PROPERTY:${target},LINK_LIBRARIES>)
+  target_compile_definitions(${target}_${name} PRIVATE $<TARGET_PROPERTY:${target},COMPILE_DEFINITIONS>)
+  dd_precompile(${target}_${name} ${name})
+  set_property(TARGET ${target} PROPERTY SOURCES ${sources} $<TARGET_OBJECTS:${target}_${name}>)
+endfunction()
+
 function(dd_add_test name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMIZE" "" "SOURCES;DEPS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE dd_test_support ${ARG_DEPS})
+  if(NOT ARG_OPTIMIZE) # what a test calls is optimised; its own lines need not be
+    target_compile_options(${name} PRIVATE -O0)
+    dd_precompile(${name} tests "${PROJECT_SOURCE_DIR}/tests/support/catch.hpp")
+  endif()
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES
     ENVIRONMENT "DD_SOURCE_DIR=${PROJECT_SOURCE_DIR};DD_BINARY=$<$<TARGET_EXISTS:dispatchdoctor>:$<TARGET_FILE:dispatchdoctor>>"

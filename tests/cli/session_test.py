@@ -130,6 +130,20 @@ class Whole(unittest.TestCase):
         self.assertLess(len(r["cases"]), 51)
         self.assertEqual(os.listdir(self.scratch), [])
 
+    def test_ctrl_c_does_not_wait_for_the_reference(self):
+        # The budget alone would let the reference go on for an hour.
+        child = subprocess.Popen([BINARY, "sdpa", "--q", "4x16x16384x64", "--reference-budget", "3600", "--format", "json"],
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "DD_TMPDIR": self.scratch})
+        time.sleep(3)
+        self.assertIsNone(child.poll())
+        child.send_signal(signal.SIGINT)
+        out, _ = child.communicate(timeout=100)
+        self.assertEqual(child.returncode, 130)
+        r = json.loads(out)
+        self.assertTrue(r["interrupted"])
+        self.assertIn("stopped by the user", r["cases"][0]["problems"][0])
+        self.assertEqual(os.listdir(self.scratch), [])
+
     def test_a_killed_run_leaves_no_worker_and_the_next_one_cleans_up(self):
         child = subprocess.Popen([BINARY, "sdpa", "--q", "1x8x8192x64", "--force", "cpu-naive"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                  env={**os.environ, "DD_TMPDIR": self.scratch, "DD_MARK": self.folder.name})

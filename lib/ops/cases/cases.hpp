@@ -55,7 +55,7 @@ struct ReferenceValues {
 
 // `budget` in seconds: past it (by estimate) attention computes sampled query rows, GEMM sampled rows and asks for Freivalds' check.
 core::Result<ReferenceValues> run_reference(const spec::OpSpec& spec, const core::TensorMap& inputs, double budget = 10.0,
-                                            int threads = 0);
+                                            const RunOptions& run = {});
 
 // Probabilistic check of all rows of a claimed product: empty when it passes, else what is off.
 std::string freivalds_check(const spec::OpSpec& spec, const core::TensorMap& inputs, const core::Tensor& out);

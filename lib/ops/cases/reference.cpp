@@ -71,15 +71,14 @@ std::vector<double> attention_bound(const AttentionProblem& p, const AttentionRe
   return bound;
 }
 
-core::Result<ReferenceValues> attention(const spec::OpSpec& spec, const core::TensorMap& inputs, double budget, int threads) {
+core::Result<ReferenceValues> attention(const spec::OpSpec& spec, const core::TensorMap& inputs, double budget, const RunOptions& run) {
   const AttentionProblem p = attention_problem(spec, inputs);
   if (const auto errors = attention_errors(p); !errors.empty()) return failed(errors.front());
   ReferenceValues out;
   out.shape = spec::out_shape(spec.attention());
   const std::int64_t rows = p.q.shape[0] * p.q.shape[1] * p.q.shape[2];
-  const double estimate = attention_work(p) / rate(threads);
+  const double estimate = attention_work(p) / rate(run.threads);
   const AttentionWant want{.abs_sum = true, .score_bound = true};
-  const RunOptions run{threads, nullptr};
   AttentionResult r;
   if (estimate <= budget) {
     r = attention_reference(p, want, run);
@@ -127,7 +126,7 @@ std::vector<double> gemm_bound(const spec::OpSpec& spec, const GemmProblem& p, c
   return bound;
 }
 
-core::Result<ReferenceValues> gemm(const spec::OpSpec& spec, const core::TensorMap& inputs, double budget, int threads) {
+core::Result<ReferenceValues> gemm(const spec::OpSpec& spec, const core::TensorMap& inputs, double budget, const RunOptions& run) {
   const auto problem = gemm_problem(spec, inputs);
   if (!problem) return problem.problems();
   const GemmProblem& p = *problem;
@@ -135,8 +134,7 @@ core::Result<ReferenceValues> gemm(const spec::OpSpec& spec, const core::TensorM
   ReferenceValues out;
   out.shape = spec::out_shape(spec.gemm());
   const std::int64_t rows = p.x.shape[0] * p.x.shape[1];
-  const double estimate = 2 * gemm_work(p) / rate(threads);  // twice: the magnitudes are a second product
-  const RunOptions run{threads, nullptr};
+  const double estimate = 2 * gemm_work(p) / rate(run.threads);  // twice: the magnitudes are a second product
   GemmResult r;
   if (estimate <= budget) {
     r = gemm_reference(p, true, run);
@@ -169,12 +167,13 @@ bool constant(const core::Tensor& t) {
 
 }  // namespace
 
-core::Result<ReferenceValues> run_reference(const spec::OpSpec& spec, const core::TensorMap& inputs, double budget, int threads) {
+core::Result<ReferenceValues> run_reference(const spec::OpSpec& spec, const core::TensorMap& inputs, double budget,
+                                            const RunOptions& run) {
   // A spec for a framework's rules need not be one that can be computed.
   if (spec.context.framework != "native")
     if (auto problems = spec::validate_to_compute(spec); !problems.empty()) return problems;
   const auto start = std::chrono::steady_clock::now();
-  auto result = spec.is_attention() ? attention(spec, inputs, budget, threads) : gemm(spec, inputs, budget, threads);
+  auto result = spec.is_attention() ? attention(spec, inputs, budget, run) : gemm(spec, inputs, budget, run);
   if (!result) return result;
   result->accumulate = "f64";
   // With one value everywhere, a kernel that mixes up indices gives the right numbers all the same.
