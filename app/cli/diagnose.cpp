@@ -2,8 +2,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <map>
+#include <mutex>
 
 #include "backends/backend.hpp"
 #include "cli/output.hpp"
@@ -11,11 +14,13 @@
 #include "cli/services.hpp"
 #include "cli/verbs.hpp"
 #include "cli/what_if.hpp"
+#include "ops/tensor/parallel.hpp"
 #include "report/matrix.hpp"
 #include "report/render/format.hpp"
 #include "session/batch.hpp"
 #include "session/interrupt.hpp"
 #include "session/worker.hpp"
+#include "spec/canonical.hpp"
 #include "spec/parse.hpp"
 
 namespace dd::cli {
@@ -54,33 +59,128 @@ class Progress {
   std::chrono::steady_clock::time_point last_;
 };
 
+bool answered_by_rules(const session::BatchItem& item) { return item.spec && is_modelled(*item.spec); }
+
 // Answers those cases that rules alone can answer, in place; the rest is left for a session.
 struct Predicted {
   std::vector<std::vector<report::Case>> of_item;  // empty: to be run
-  std::string tables;                              // one table for each call with several targets
+  std::vector<report::Matrix> matrices;            // one for each call with several targets or versions
 };
 
-Predicted predict(const std::vector<session::BatchItem>& items, const RunOptions& run, const session::Settings& settings) {
-  Predicted out;
-  out.of_item.resize(items.size());
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    if (!items[i].spec || !is_modelled(*items[i].spec)) continue;
-    Modelled modelled = model(items[i], run, settings);
-    if (modelled.cases.size() > 1) {
-      const report::Matrix matrix = report::make_matrix(modelled.cases, modelled.labels);
-      out.tables += (out.tables.empty() ? "" : "\n") + (run.format == Format::md ? report::matrix_markdown(matrix) : report::matrix_text(matrix));
+// Where a predicted case was placed, apart from what the call is.
+struct Place {
+  std::string target, version;
+};
+
+// A spec that names several PyTorch versions stands for one spec a version.
+std::vector<session::BatchItem> expanded(std::vector<session::BatchItem> items) {
+  std::vector<session::BatchItem> out;
+  for (session::BatchItem& item : items) {
+    const std::string versions = item.spec ? item.spec->context.torch.value_or("") : "";
+    if (versions.find(',') == std::string::npos) {
+      out.push_back(std::move(item));
+      continue;
     }
-    out.of_item[i] = std::move(modelled.cases);
+    if (!is_modelled(*item.spec)) {
+      item.problems = {{"context.torch", versions, "one version, or a --target that is a profile", "several versions can only be predicted", {}, 0}};
+      item.spec.reset();
+      out.push_back(std::move(item));
+      continue;
+    }
+    for (std::size_t begin = 0; begin <= versions.size();) {
+      const std::size_t end = std::min(versions.find(',', begin), versions.size());
+      session::BatchItem one = item;
+      one.spec->context.torch = versions.substr(begin, end - begin);
+      one.id += "/" + *one.spec->context.torch;
+      out.push_back(std::move(one));
+      begin = end + 1;
+    }
   }
   return out;
 }
 
+// The call alone, without the place.
+spec::OpSpec call_of(spec::OpSpec spec) {
+  spec.context.target.clear();
+  spec.context.torch.reset();
+  return spec;
+}
+
+std::string words_of(const spec::OpSpec& spec) {
+  const std::string line = spec::repro_line(spec);
+  return line.substr(line.find(' ') + 1);
+}
+
+// One table for all cases of one call, in the order of the first of each.
+std::vector<report::Matrix> tables_of(const std::vector<session::BatchItem>& items, const Predicted& predicted,
+                                      const std::vector<std::vector<std::string>>& labels) {
+  struct Table {
+    std::vector<const report::Case*> cases;
+    std::vector<Place> places;
+    std::size_t item;  // the first
+  };
+  std::vector<Table> tables;
+  std::map<std::string, std::size_t> of_key;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (predicted.of_item[i].empty()) continue;
+    const auto [at, fresh] = of_key.emplace(spec::canonical(call_of(*items[i].spec)), tables.size());
+    if (fresh) tables.push_back({{}, {}, i});
+    Table& table = tables[at->second];
+    for (std::size_t j = 0; j < predicted.of_item[i].size(); ++j) {
+      table.cases.push_back(&predicted.of_item[i][j]);
+      table.places.push_back({labels[i][j], items[i].spec->context.torch.value_or("")});
+    }
+  }
+  std::vector<report::Matrix> out;
+  for (const Table& table : tables) {
+    if (table.cases.size() < 2) continue;
+    const auto differs = [&](std::string Place::*part) {
+      return std::any_of(table.places.begin(), table.places.end(), [&](const Place& p) { return p.*part != table.places.front().*part; });
+    };
+    const bool versions = differs(&Place::version);
+    if (!versions && !differs(&Place::target)) continue;  // the same spec twice
+    report::Matrix& matrix = out.emplace_back();
+    for (std::size_t i = 0; i < table.cases.size(); ++i) {
+      const Place& p = table.places[i];
+      report::add_row(matrix, *table.cases[i], versions ? fmt::format("{} torch {}", p.target, p.version.empty() ? "assumed" : p.version) : p.target);
+    }
+    matrix.title = words_of(call_of(*items[table.item].spec));
+  }
+  return out;
+}
+
+Predicted predict(const std::vector<session::BatchItem>& items, const RunOptions& run, const session::Settings& settings, bool brief,
+                  Progress& progress) {
+  Predicted out;
+  out.of_item.resize(items.size());
+  std::vector<std::vector<std::string>> labels(items.size());
+  std::mutex lock;
+  std::size_t done = 0;
+  // Rules alone disturb no measurement, so that all processors may evaluate them.
+  ops::parallel_for(static_cast<std::int64_t>(items.size()), {0, session::stop_flag()}, [&](std::int64_t task, int) {
+    const auto i = static_cast<std::size_t>(task);
+    if (!answered_by_rules(items[i])) return;
+    Modelled modelled = model(items[i], run, settings, brief);
+    out.of_item[i] = std::move(modelled.cases);
+    labels[i] = std::move(modelled.labels);
+    const std::lock_guard<std::mutex> hold(lock);
+    progress.update(++done, items.size());
+  });
+  out.matrices = tables_of(items, out, labels);
+  if (brief)
+    for (std::vector<report::Case>& cases : out.of_item)
+      for (report::Case& c : cases) c.candidates = {};
+  return out;
+}
+
 // Predicted and run cases in the order of the items.
-void merge(Predicted& predicted, session::BatchResult& result) {
+void merge(const std::vector<session::BatchItem>& items, Predicted& predicted, session::BatchResult& result) {
   std::vector<report::Case> cases;
   std::size_t next = 0;
-  for (std::vector<report::Case>& own : predicted.of_item) {
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    std::vector<report::Case>& own = predicted.of_item[i];
     if (own.empty()) {
+      if (answered_by_rules(items[i])) continue;  // interrupted before its turn
       if (next < result.cases.size()) cases.push_back(std::move(result.cases[next++]));
       continue;
     }
@@ -89,13 +189,14 @@ void merge(Predicted& predicted, session::BatchResult& result) {
   result.cases = std::move(cases);
 }
 
-int diagnose_items(const std::vector<session::BatchItem>& items, const Invocation& in, const std::vector<std::string>& argv) {
+int diagnose_items(const std::vector<session::BatchItem>& given, const Invocation& in, const std::vector<std::string>& argv) {
   const auto set = settings(in.run);
   if (!set) {
     complain(set.problems());
     return 2;
   }
   session::install_stop_handlers();
+  const std::vector<session::BatchItem> items = expanded(given);
   Progress progress(in.run.quiet);
   const bool live = in.run.format == Format::text && items.size() > 1 && !in.run.quiet;
   const report::TextOptions text = text_options(in.run);
@@ -107,19 +208,23 @@ int diagnose_items(const std::vector<session::BatchItem>& items, const Invocatio
     progress.update(p.done, p.total);
   };
   report::Report report = new_report(argv, in.run);
-  Predicted predicted = predict(items, in.run, *set);
+  // What lists and tables do not show is not worked out for each of thousands of cases.
+  const bool brief = items.size() > 1 && in.run.format == Format::text && in.run.verbosity <= 0 && !in.run.json_file && !in.run.md_file &&
+                     !in.run.junit_file && !in.run.fix;
+  Predicted predicted = predict(items, in.run, *set, brief, progress);
   std::vector<session::BatchItem> to_run;
   for (std::size_t i = 0; i < items.size(); ++i)
-    if (predicted.of_item[i].empty()) to_run.push_back(items[i]);
+    if (!answered_by_rules(items[i])) to_run.push_back(items[i]);
   session::BatchResult result;
+  result.interrupted = session::stop_signal() != 0;
   if (!to_run.empty()) result = session::run_batch(to_run, services(in.run), *set, in.run.jobs, show);
-  merge(predicted, result);
+  merge(items, predicted, result);
   session::fill_report(report, std::move(result));
+  report.matrices = std::move(predicted.matrices);
   progress.clear();
   for (const report::Case& c : report.cases)
     for (const std::string& problem : c.problems) complain("error: " + problem);
   const int code = write_report(report, in.run, live && to_run.size() == items.size());
-  if (!predicted.tables.empty() && (in.run.format == Format::text || in.run.format == Format::md)) print("\n" + predicted.tables);
   if (in.run.format == Format::text) print(recorded_summary(items, report.cases));
   return code;
 }

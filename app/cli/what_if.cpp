@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "backends/backend.hpp"
+#include "facts/derive.hpp"
 #include "frameworks/framework.hpp"
 #include "session/verdict.hpp"
 #include "session/what_if.hpp"
@@ -93,7 +94,7 @@ void set_exit_code(report::Case& c, const spec::OpSpec& spec, const session::Set
 
 bool is_modelled(const spec::OpSpec& spec) { return !here(spec.context.target); }
 
-Modelled model(const session::BatchItem& item, const RunOptions& run, const session::Settings& settings) {
+Modelled model(const session::BatchItem& item, const RunOptions& run, const session::Settings& settings, bool brief) {
   Modelled out;
   const spec::OpSpec& spec = *item.spec;
   const frameworks::Framework* framework = framework_of(spec);
@@ -113,6 +114,14 @@ Modelled model(const session::BatchItem& item, const RunOptions& run, const sess
   session::WhatIfOptions options;
   options.with_met = settings.with_met;
   options.fix = run.fix;
+  options.brief = brief;
+  std::optional<facts::FactSet> derived;
+  if (targets->size() > 1) {
+    spec::OpSpec nowhere = spec;
+    nowhere.context.target.clear();
+    derived = facts::derive_facts(nowhere);
+    options.derived = &*derived;
+  }
   options.canonical = spec::canonical;
   options.repro = spec::repro_line;
   const auto add = [&](const facts::DeviceProfile* target, const std::string& label) {

@@ -16,6 +16,7 @@ struct Modelled {
   std::vector<report::Case> cases;   // one per target
   std::vector<std::string> labels;   // the targets' names
 };
-Modelled model(const session::BatchItem& item, const RunOptions& run, const session::Settings& settings);
+// `brief`: only what a line in a list and a table need.
+Modelled model(const session::BatchItem& item, const RunOptions& run, const session::Settings& settings, bool brief);
 
 }  // namespace dd::cli

@@ -26,7 +26,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
 std::vector<std::string_view> nearest_names(std::string_view text, const std::vector<std::string_view>& names,
                                             std::size_t most) {
   text = text.substr(0, 64);  // hostile input: keep the cost bounded
-  const std::size_t limit = std::max<std::size_t>(2, text.size() / 3);
+  const std::size_t limit = text.size() <= 3 ? 1 : std::max<std::size_t>(2, text.size() / 3);
   std::vector<std::pair<std::size_t, std::string_view>> found;
   for (std::string_view name : names) {
     const std::size_t d = distance(text, name);

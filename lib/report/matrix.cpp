@@ -10,6 +10,7 @@ namespace {
 MatrixCell cell_of(const Candidate& candidate, const Case& c, Matrix& matrix, std::size_t most_ids) {
   MatrixCell cell;
   cell.chosen = c.decision.selected && *c.decision.selected == candidate.backend;
+  cell.standing = cell.chosen ? "chosen" : candidate.eligibility;
   const std::string wanted = candidate.eligibility == "unknown" ? "unknown" : "unmet";
   for (const Finding& f : candidate.findings) {
     if (f.level != "blocked" || f.status != wanted) continue;
@@ -41,26 +42,28 @@ std::string escaped(std::string text) {
 
 }  // namespace
 
-Matrix make_matrix(std::span<const Case> cases, std::span<const std::string> labels, std::size_t most_ids) {
+void add_row(Matrix& matrix, const Case& c, const std::string& label, std::size_t most_ids) {
+  Matrix::Row row;
+  row.label = label;
+  row.verdict = core::to_text(c.verdict.status);
+  for (const Candidate& candidate : c.candidates) {
+    const std::size_t at = column(matrix, candidate.backend);
+    row.cells.resize(std::max(row.cells.size(), at + 1));
+    row.cells[at] = cell_of(candidate, c, matrix, most_ids);
+  }
+  matrix.rows.push_back(std::move(row));
+  for (Matrix::Row& each : matrix.rows) each.cells.resize(matrix.columns.size());
+}
+
+Matrix make_matrix(std::span<const Case> cases, std::span<const std::string> labels) {
   Matrix matrix;
   if (!cases.empty()) matrix.title = cases.front().title;
-  for (std::size_t i = 0; i < cases.size(); ++i) {
-    Matrix::Row row;
-    row.label = i < labels.size() ? labels[i] : std::to_string(i + 1);
-    row.verdict = core::to_text(cases[i].verdict.status);
-    for (const Candidate& candidate : cases[i].candidates) {
-      const std::size_t at = column(matrix, candidate.backend);
-      row.cells.resize(std::max(row.cells.size(), at + 1));
-      row.cells[at] = cell_of(candidate, cases[i], matrix, most_ids);
-    }
-    matrix.rows.push_back(std::move(row));
-  }
-  for (Matrix::Row& row : matrix.rows) row.cells.resize(matrix.columns.size());
+  for (std::size_t i = 0; i < cases.size(); ++i) add_row(matrix, cases[i], i < labels.size() ? labels[i] : std::to_string(i + 1));
   return matrix;
 }
 
 std::string matrix_markdown(const Matrix& m) {
-  std::string out = "| target |";
+  std::string out = "`" + m.title + "`\n\n| target |";
   std::string rule = "| --- |";
   for (const std::string& name : m.columns) {
     out += fmt::format(" {} |", escaped(name));
@@ -84,7 +87,7 @@ std::string matrix_text(const Matrix& m) {
     widths.push_back(m.columns[i].size());
     for (const Matrix::Row& row : m.rows) widths.back() = std::max(widths.back(), row.cells[i].text.size());
   }
-  std::string out = fmt::format("{:<{}}", "target", widths[0]);
+  std::string out = m.title + "\n" + fmt::format("{:<{}}", "target", widths[0]);
   for (std::size_t i = 0; i < m.columns.size(); ++i) out += fmt::format("  {:<{}}", m.columns[i], widths[i + 1]);
   out += "  verdict\n";
   for (const Matrix::Row& row : m.rows) {

@@ -178,6 +178,26 @@ struct Trace {
   std::string details_json;        // counts behind the answer, JSON text
 };
 
+// One call on several targets or under several versions.
+struct MatrixCell {
+  std::string text;              // "chosen", "eligible", "unknown", or the ids that block
+  std::vector<std::string> ids;  // of the rules behind it, in the order of the findings
+  std::string standing;          // chosen | eligible | blocked | unknown
+  bool chosen = false;
+};
+
+struct Matrix {
+  std::string title;                          // the call
+  std::vector<std::string> columns;           // backends, in the order met
+  struct Row {
+    std::string label;                        // target, or target and version
+    std::vector<MatrixCell> cells;            // one per column; empty text: not a candidate there
+    std::string verdict;
+  };
+  std::vector<Row> rows;
+  std::map<std::string, std::string> legend;  // rule id -> title
+};
+
 struct Report {
   std::string tool;                 // "dispatchdoctor 0.1.0"
   std::vector<std::string> argv;
@@ -186,6 +206,7 @@ struct Report {
   bool interrupted = false;
   Summary summary;
   std::vector<Case> cases;
+  std::vector<Matrix> matrices;
   std::vector<Trace> traces;
 };
 

@@ -155,8 +155,8 @@ void add_confidence(const Framework& framework, const Diagnosis& d, const facts:
 
 }  // namespace
 
-facts::FactSet what_if_facts(const spec::OpSpec& spec, const facts::DeviceProfile* target) {
-  facts::FactSet facts = facts::derive_facts(spec);
+facts::FactSet what_if_facts(const spec::OpSpec& spec, const facts::DeviceProfile* target, const facts::FactSet* derived) {
+  facts::FactSet facts = derived ? *derived : facts::derive_facts(spec);
   if (target) {
     facts::apply(*target, facts);
   } else if (!spec.context.target.empty()) {
@@ -174,7 +174,7 @@ report::Case what_if(const spec::OpSpec& spec, const std::string& id, const Fram
   c.id = id;
   spec::OpSpec placed = spec;
   if (target) placed.context.target = target->name;
-  if (options.canonical) c.spec_json = options.canonical(placed);
+  if (options.canonical && !options.brief) c.spec_json = options.canonical(placed);
   if (options.repro) c.repro = options.repro(placed);
   const std::size_t space = c.repro.find(' ');
   c.title = space == std::string::npos ? c.repro : c.repro.substr(space + 1);
@@ -185,12 +185,12 @@ report::Case what_if(const spec::OpSpec& spec, const std::string& id, const Fram
     c.exit_code = 5;
     return c;
   }
-  facts::FactSet facts = what_if_facts(placed, target);
+  facts::FactSet facts = what_if_facts(placed, target, options.derived);
   std::vector<std::string> notes;
   add_mask_content(placed, facts, notes);
   const Diagnosis d = frameworks::diagnose(framework, placed, facts, options.with_met);
   framework.add_facts(placed, facts);
-  c.facts = to_report(facts);
+  if (!options.brief) c.facts = to_report(facts);
   c.findings = to_report(d.call_findings, true);
   for (const CandidateResult& result : d.candidates) c.candidates.push_back(to_candidate(result, d.error ? std::nullopt : d.selected, placed.mode));
   c.decision = to_decision(d.decision);
@@ -198,7 +198,7 @@ report::Case what_if(const spec::OpSpec& spec, const std::string& id, const Fram
   add_confidence(framework, d, facts, c);
   c.verdict.because.insert(c.verdict.because.end(), notes.begin(), notes.end());
   add_cost(placed, target, d.selected, c);
-  if (options.fix || !(c.verdict.status == report::Status::fast_path)) add_fixes(placed, framework, target, options, c);
+  if (options.fix || (!options.brief && c.verdict.status != report::Status::fast_path)) add_fixes(placed, framework, target, options, c);
   if (placed.policy.force && (!d.selected || d.error)) c.exit_code = 3;
   return c;
 }

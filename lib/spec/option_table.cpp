@@ -550,7 +550,7 @@ constexpr SpecOption table[] = {
     {{"Flags", "--disable", "", V, "LIST", "", "framework switches to turn off: flash, efficient, cudnn, math", "flash,math"}, on_all, set_disable, show_disable},
     {{"Where", "--target", "--device", V, "host|cuda:N|PROFILE[,...]|all", "", "where the call would run (else cuda:0 if it works, else host)", "sm_90"}, on_all, set_target, show_target},
     {{"Where", "--framework", "", V, "native|torch|vllm|bitsandbytes|torchao|ggml|autoawq|gptqmodel|onnxruntime|marlin|tensorrt-llm|transformer-engine|cublas", "native", "whose dispatcher is diagnosed", "torch"}, on_all, set_framework, show_framework},
-    {{"Where", "--torch-version", "", V, "X.Y.Z", "", "PyTorch version to assume", "2.6.0"}, on_all, set_version<&Context::torch>, show_version<&Context::torch>},
+    {{"Where", "--torch-version", "", V, "X.Y.Z[,...]", "", "PyTorch version to assume; several give one table", "2.6.0"}, on_all, set_version<&Context::torch>, show_version<&Context::torch>},
     {{"Where", "--cuda-version", "", V, "X.Y.Z", "", "CUDA version to assume", "12.4"}, on_all, set_version<&Context::cuda>, show_version<&Context::cuda>},
     {{"Where", "--cudnn-version", "", V, "X.Y.Z", "", "cuDNN version to assume", "9.1.0"}, on_all, set_version<&Context::cudnn>, show_version<&Context::cudnn>},
     {{"Where", "--package-version", "", R, "NAME=VERSION", "", "version of a further package to assume", "vllm=0.9.1"}, on_all, set_pair<&Context::versions>, show_pairs<&Context::versions>},

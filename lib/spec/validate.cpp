@@ -91,8 +91,14 @@ void check_context(const Context& c, Checks& checks) {
                 "this framework is not known");
   const std::pair<const char*, const std::optional<std::string>*> versions[] = {
       {"context.torch", &c.torch}, {"context.cuda", &c.cuda}, {"context.cudnn", &c.cudnn}};
+  // Several PyTorch versions, separated by commas, stand for one call under each.
+  const auto are_versions = [](const char* field, std::string_view text) {
+    for (std::size_t comma; std::string_view(field) == "context.torch" && (comma = text.find(',')) != text.npos; text.remove_prefix(comma + 1))
+      if (!is_version(text.substr(0, comma))) return false;
+    return is_version(text);
+  };
   for (const auto& [field, version] : versions)
-    if (*version && !is_version(**version))
+    if (*version && !are_versions(field, **version))
       checks.fail(field, shown(**version), "numbers separated by points, such as 2.6.0", "this is not a version");
   for (const auto& [name, version] : c.versions) {
     const std::string field = "context.versions." + shown(name);

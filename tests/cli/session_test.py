@@ -144,6 +144,34 @@ class Whole(unittest.TestCase):
         self.assertIn("stopped by the user", r["cases"][0]["problems"][0])
         self.assertEqual(os.listdir(self.scratch), [])
 
+    def test_targets_and_versions_give_one_table(self):
+        words = ["sdpa", "--q", "1x8x256x64", "--dtype", "f16", "--framework", "torch", "--target", "h100-sxm,t4", "--torch-version", "2.2.0,2.6.0"]
+        code, r, _ = report(*words)
+        self.assertEqual((code, len(r["cases"]), len(r["matrices"])), (0, 4, 1))
+        matrix = r["matrices"][0]
+        self.assertEqual([row["label"] for row in matrix["rows"]],
+                         ["h100-sxm torch 2.2.0", "t4 torch 2.2.0", "h100-sxm torch 2.6.0", "t4 torch 2.6.0"])
+        for row, case in zip(matrix["rows"], r["cases"]):
+            self.assertEqual(row["cells"][case["decision"]["selected"]]["standing"], "chosen")
+            self.assertEqual(row["verdict"], case["verdict"]["status"])
+        blocked = matrix["rows"][1]["cells"]["torch-flash"]
+        self.assertEqual(blocked["standing"], "blocked")
+        self.assertIn(blocked["ids"][0], matrix["legend"])
+        self.assertEqual(run(*words[:-4], "--torch-version", "2.2.0,2.6.0")[0], 2)  # nothing of it can be run here
+
+    def test_one_call_in_several_lines_is_one_table_and_lists_agree_with_json(self):
+        call = "sdpa --q 1x8x256x64 --dtype f16 --framework torch --target {} --torch-version 2.6.0\n"
+        path = os.path.join(self.folder.name, "places.txt")
+        pathlib.Path(path).write_text(call.format("t4") + "gemm --x 8x8 --w 8x8 --framework torch --target t4,v100\n" + call.format("a10"))
+        code, out, _ = run("run", path)
+        full = report("run", path)[1]
+        self.assertEqual(code, 0)
+        self.assertEqual([m["title"].split()[0] for m in full["matrices"]], ["sdpa", "gemm"])
+        self.assertEqual([row["label"] for row in full["matrices"][0]["rows"]], ["t4", "a10"])
+        for line, case in zip(out.splitlines(), full["cases"]):
+            self.assertEqual(line.split()[:2], [case["verdict"]["status"], case["id"]])
+            self.assertTrue(line.endswith(case["verdict"]["summary"]))
+
     def test_a_killed_run_leaves_no_worker_and_the_next_one_cleans_up(self):
         child = subprocess.Popen([BINARY, "sdpa", "--q", "1x8x8192x64", "--force", "cpu-naive"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                  env={**os.environ, "DD_TMPDIR": self.scratch, "DD_MARK": self.folder.name})

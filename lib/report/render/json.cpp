@@ -177,6 +177,20 @@ Json trace(const Trace& t) {
           {"details", parsed(t.details_json)}};
 }
 
+Json matrix(const Matrix& m) {
+  Json rows = Json::array();
+  for (const Matrix::Row& row : m.rows) {
+    Json cells = Json::object();
+    for (std::size_t i = 0; i < row.cells.size(); ++i) {
+      const MatrixCell& cell = row.cells[i];
+      if (cell.text.empty()) continue;  // not a candidate there
+      cells[m.columns[i]] = {{"standing", cell.standing}, {"ids", cell.ids}};
+    }
+    rows.push_back({{"label", row.label}, {"verdict", row.verdict}, {"cells", cells}});
+  }
+  return {{"title", m.title}, {"backends", m.columns}, {"rows", rows}, {"legend", m.legend}};
+}
+
 Json summary(const Summary& s) {
   return {{"cases", s.cases},     {"fast", s.fast},   {"fallback", s.fallback},         {"no_path", s.no_path},
           {"wrong", s.wrong}, {"undetermined", s.undetermined}, {"tested", s.tested}};
@@ -196,6 +210,7 @@ std::string render_json(const Report& r, int indent) {
   } else {
     out["summary"] = summary(r.summary);
     out["cases"] = list(r.cases, one_case);
+    if (!r.matrices.empty()) out["matrices"] = list(r.matrices, matrix);
   }
   // Text from strangers' files may hold broken UTF-8; it is shown with replacement characters, never dropped.
   return out.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";

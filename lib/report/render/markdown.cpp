@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "report/matrix.hpp"
 #include "report/render/format.hpp"
 #include "report/render/render.hpp"
 
@@ -117,6 +118,7 @@ std::string render_markdown(const Report& r, int verbosity) {
     out += fmt::format("{} cases: {} fast, {} fallback, {} no path, {} wrong, {} undetermined; {} tested\n", s.cases, s.fast, s.fallback, s.no_path,
                        s.wrong, s.undetermined, s.tested);
   }
+  for (const Matrix& m : r.matrices) out += "\n" + matrix_markdown(m);
   return out;
 }
 

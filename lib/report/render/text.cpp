@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "report/matrix.hpp"
 #include "report/render/format.hpp"
 #include "report/render/render.hpp"
 
@@ -325,7 +326,9 @@ std::string render_text(const Report& r, const TextOptions& options) {
   std::string out;
   if (r.cases.size() == 1) return render_case(r.cases.front(), options) + (r.interrupted ? "interrupted: the rest was not tried\n" : "");
   for (const Case& c : r.cases) out += options.verbosity > 0 ? render_case(c, options) + "\n" : render_case_line(c, options);
-  return out + render_summary(r, options);
+  out += render_summary(r, options);
+  for (const Matrix& m : r.matrices) out += "\n" + matrix_text(m);
+  return out;
 }
 
 }  // namespace dd::report
