@@ -11,7 +11,14 @@ import tempfile
 import time
 import unittest
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+import validate_json  # noqa: E402
+
 BINARY = os.environ.get("DD_BINARY", "")
+REPORT_SCHEMA = validate_json.validator(ROOT / "configs" / "schemas" / "report.schema.json")
+if REPORT_SCHEMA is None:
+    print("SKIPPED: reports are not held against their schema: no jsonschema module", file=sys.stderr)
 
 
 def run(*words, text=None, env=None):
@@ -21,7 +28,10 @@ def run(*words, text=None, env=None):
 
 def report(*words, text=None, env=None):
     code, out, err = run(*words, "--format", "json", text=text, env=env)
-    return code, json.loads(out), err
+    parsed = json.loads(out)
+    for error in REPORT_SCHEMA.iter_errors(parsed) if REPORT_SCHEMA else ():
+        raise AssertionError(f"not as the schema says: {error.json_path}: {error.message[:300]}")
+    return code, parsed, err
 
 
 def read_safetensors(path):
