@@ -50,21 +50,25 @@ std::string comparison_text(const Comparison& c) {
 
 void attempt_lines(Writer& w, const Candidate& c, std::size_t width) {
   const std::string name = fmt::format("  {:<{}}", c.backend, width);
-  const auto row = [&](const Attempt& a, bool first) {
+  const auto row = [&](const Attempt& a, std::string_view policy, bool first) {
     const std::string outcome = w.ink(fmt::format("{:<14}", core::to_text(a.outcome)), ink_of(a.outcome));
     std::string detail = a.comparison ? comparison_text(*a.comparison) : error_text(a);
     if (a.timing && a.timing->runs > 0)
       detail += fmt::format(", {} ({} runs, {})", human_seconds(a.timing->median), a.timing->runs, a.timing->noise);
     const std::string eligibility = first ? fmt::format("{:<9}", c.eligibility) : std::string(9, ' ');
-    w.line(fmt::format("{}{} {:<6}{} {}{}", first ? name : std::string(name.size(), ' '), eligibility, a.policy,
+    w.line(fmt::format("{}{} {:<12}{} {}{}", first ? name : std::string(name.size(), ' '), eligibility, policy,
                        a.mode == "eager" ? "" : " " + a.mode, outcome, detail));
   };
-  bool first = true;
+  // The dispatcher's run and the forced run of one backend are told apart only where they differ; the forced one knows more.
+  const auto repeats = [&](const Attempt& a) {
+    const Attempt& first = c.attempts.front();
+    return &a != &first && a.mode == first.mode && a.outcome == first.outcome && w.options().verbosity < 1;
+  };
+  const auto twin = std::find_if(c.attempts.begin(), c.attempts.end(), repeats);
   for (const Attempt& a : c.attempts) {
-    // The dispatcher's run and the forced run of one backend are told apart only where they differ.
-    const bool repeats = !first && a.mode == c.attempts.front().mode && a.outcome == c.attempts.front().outcome && w.options().verbosity < 1;
-    if (!repeats) row(a, first);
-    first = false;
+    const bool first = &a == &c.attempts.front();
+    if (first && twin != c.attempts.end()) row(*twin, a.policy + ", " + twin->policy, true);
+    else if (!repeats(a)) row(a, a.policy, first);
   }
   if (c.attempts.empty()) w.line(fmt::format("{}{:<9} {}", name, c.eligibility, w.ink("not tried", Ink::dim)));
 }
