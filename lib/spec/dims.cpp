@@ -43,12 +43,15 @@ std::optional<std::int64_t> storage_span(const Dims& shape, const Dims& strides,
 
 AttentionDims attention_dims(const Dims& shape) {
   const std::size_t rank = shape.size();
-  if (rank < 2 || rank > 4) return {};
+  if (rank < 2) return {};
   AttentionDims out;
   out.size = shape[rank - 1];
   out.length = shape[rank - 2];
-  out.heads = rank == 4 ? shape[1] : 1;
+  out.heads = rank >= 4 ? shape[rank - 3] : 1;
   out.batch = rank >= 3 ? shape[0] : 1;
+  // Recorded calls and case files may have further axes in front; they count as batch.
+  for (std::size_t i = 1; i + 3 < rank; ++i)
+    if (__builtin_mul_overflow(out.batch, shape[i], &out.batch)) out.batch = INT64_MAX;
   return out;
 }
 

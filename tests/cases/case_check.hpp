@@ -17,7 +17,8 @@ struct Line {
 struct Checked {
   std::string id;
   std::vector<Line> lines;
-  std::string problem;  // why the case could not be read; empty otherwise
+  std::string problem;             // why the case could not be read; empty otherwise
+  std::vector<std::string> notes;  // what was not read of it
   bool agrees() const;
 };
 

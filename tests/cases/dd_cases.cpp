@@ -48,6 +48,7 @@ void count(const Checked& checked, std::map<std::string, Tally>& tallies, int& u
     ++unreadable;
     return;
   }
+  for (const std::string& note : checked.notes) fmt::print("note  {}: {}\n", checked.id, note);
   for (const Line& line : checked.lines) {
     Tally& tally = tallies[line.backend];
     ++tally.total;
@@ -63,9 +64,9 @@ Checked check(const json& item) {
   try {
     if (dd::cases::is_gemm_case(item)) return dd::cases::check_gemm_case(item);
     if (dd::cases::is_sdpa_case(item)) return dd::cases::check_sdpa_case(item);
-    return {item.value("id", std::string("?")), {}, "no reader for this kind of case"};
+    return {item.is_object() && item.contains("id") ? item["id"].dump() : "?", {}, "no reader for this kind of case", {}};
   } catch (const std::exception& error) {
-    return {item.is_object() && item.contains("id") ? item["id"].dump() : "?", {}, error.what()};
+    return {item.is_object() && item.contains("id") ? item["id"].dump() : "?", {}, error.what(), {}};
   }
 }
 

@@ -118,7 +118,7 @@ Checked check_chain(const json& item) {
   const json& spec = item["spec"];
   const json& expected = item["expected"];
   const std::string backend = spec["backend"].get<std::string>();
-  Checked out{item.value("id", std::string("?")), {}, {}};
+  Checked out{item.value("id", std::string("?")), {}, {}, {}};
   if (!spec.contains("candidates") || !spec["candidates"].is_array()) {
     out.problem = "a chain without candidates";
     return out;
@@ -145,7 +145,7 @@ Checked check_gemm_case(const json& item) {
   const json& spec = item["spec"];
   const std::string backend = spec["backend"].get<std::string>();
   if (backend.starts_with("chain:")) return check_chain(item);
-  Checked out{item.value("id", std::string("?")), {}, {}};
+  Checked out{item.value("id", std::string("?")), {}, {}, {}};
   const auto* scope = frameworks::gemm::find_scope(scope_of(backend));
   if (!scope) {
     out.problem = "no rules for backend " + backend;

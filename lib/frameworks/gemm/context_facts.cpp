@@ -199,6 +199,7 @@ void add_attention_facts(const spec::OpSpec& spec, facts::FactSet& f) {
   add_builds(spec.context, f);
   const auto axis = [](const spec::TensorSpec& t, std::size_t from_end) { return t.shape.size() >= from_end ? t.shape[t.shape.size() - from_end] : std::int64_t{1}; };
   set_new(f, Id::head_dim, axis(a.q, 1), Provenance::spec, "q.shape");
+  set_new(f, Id::head_dim_v, axis(a.v, 1), Provenance::spec, "v.shape");
   set_new(f, Id::kv_len, axis(a.k, 2), Provenance::spec, "k.shape");
   const std::int64_t q_heads = axis(a.q, 3), kv_heads = std::max<std::int64_t>(1, axis(a.k, 3));
   set_new(f, Id::gqa_ratio, q_heads / kv_heads, Provenance::derived, "shapes");

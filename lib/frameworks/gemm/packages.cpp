@@ -30,6 +30,14 @@ class TorchAo final : public ProductFramework {
   }
 };
 
+// Whatever reaches it is computed, unless the cache cannot be read that way.
+Candidate unfused_attention() {
+  static constexpr std::string_view raising[] = {"GGM056"};
+  Candidate out = candidate("ggml-unfused-attention", "products and softmax apart, or the CPU", Speed::fallback, raising);
+  out.last_resort = true;
+  return out;
+}
+
 class Ggml final : public ProductFramework {
  public:
   Ggml() : ProductFramework("ggml", {"ggml-"}, {{"", ""}, Confidence::high, "main of August 2026"}) {}
@@ -38,7 +46,7 @@ class Ggml final : public ProductFramework {
     return spec.is_attention() ? std::span<const rules::Rule>() : find_scope("ggml-quantize")->rules();
   }
   std::vector<Candidate> candidates(const spec::OpSpec& spec, const FactSet&) const override {
-    if (spec.is_attention()) return {candidate("ggml-fattn", "flash attention kernels", Speed::fast), last_resort("ggml-unfused-attention", "products and softmax apart, or the CPU")};
+    if (spec.is_attention()) return {candidate("ggml-fattn", "flash attention kernels", Speed::fast), unfused_attention()};
     return {candidate("ggml-mmvf", "float vector kernel", Speed::fast), candidate("ggml-mmf", "float matrix kernel", Speed::fast), candidate("ggml-mmvq", "quantized vector kernel", Speed::fast),
             candidate("ggml-mmq", "quantized matrix kernel", Speed::fast), last_resort("ggml-cublas", "cuBLAS, after dequantizing where needed", Speed::fast)};
   }

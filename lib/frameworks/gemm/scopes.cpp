@@ -89,6 +89,7 @@ constexpr Scope scopes[] = {
     {"ggml-cublas", ggml::cublas_rules},
     {"ggml-quantize", ggml::quantize_rules},
     {"ggml-fattn", ggml::attention_rules},
+    {"ggml-unfused-attention", ggml::unfused_attention_rules},
 };
 
 }  // namespace

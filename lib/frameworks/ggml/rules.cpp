@@ -14,6 +14,7 @@ constexpr Source mmvf_cu{"ggml src/ggml-cuda/mmvf.cu", "2026-08-21", "2026-08-22
 constexpr Source mmf_cu{"ggml src/ggml-cuda/mmf.cu", "2026-08-21", "2026-08-22"};
 constexpr Source cuda_cu{"ggml src/ggml-cuda/ggml-cuda.cu", "2026-08-21", "2026-08-22"};
 constexpr Source quantize_cpp{"llama-quantize, issues 6614 and 26616", "2024 and 2026", "2026-08-25"};
+constexpr Source llama_context{"llama.cpp, creation of a context; issue 28524 and ollama pull request 6279", "2024 and 2026", "2026-11-29"};
 constexpr Source fattn_cu{"ggml src/ggml-cuda/fattn.cu", "2026-08-21", "2026-08-22"};
 
 const std::vector<std::string> floats{"F16", "BF16", "F32"};
@@ -21,7 +22,7 @@ Condition turing_or_later_built() { return any({unless(applicable(I::compiled_ar
 
 #define GG(M, TYPE, ARCH) "gemm --x " M "x4096 --w 4096x4096 --dtype f32 --extra quant_type=" TYPE " --framework ggml --target " ARCH
 #define FA(D, ARCH) "sdpa --q 1x32x1x" D " --k 1x8x4096x" D " --v 1x8x4096x" D " --gqa --mask float:1x4096 --dtype f16 --framework ggml --target " ARCH
-#define FA_KV(D, LEN) "sdpa --q 1x32x1x" D " --k 1x2x" LEN "x" D " --v 1x2x" LEN "x" D " --gqa --mask float:1x" LEN " --dtype f16 --framework ggml --target sm_90"
+#define FA_KV(LEN) "sdpa --q 1x32x1x576 --k 1x2x" LEN "x576 --v 1x2x" LEN "x512 --gqa --mask float:1x" LEN " --dtype f16 --framework ggml --target sm_90"
 
 const std::vector<Rule>& mmvf_table() {
   static const std::vector<Rule> rows = {
@@ -103,11 +104,24 @@ const std::vector<Rule>& attention_table() {
        FA("128", "sm_90") " --extra kv_type_k=q8_0 --extra kv_type_v=q4_0", FA("128", "sm_90") " --extra kv_type_k=q8_0 --extra kv_type_v=q8_0", 11},
       {"GGM052", "attention-large-head-without-groups", "a large head without the grouped-query variant", stops, Blame::spec, "ggml-fattn", one_of(I::head_dim, {192, 320, 512, 576}),
        all({differs(I::mask_kind, "none"), multiple_of(I::kv_len, 256), at_least(I::gqa_ratio, 2.0), unless(is_true(I::alibi)), any({differs(I::head_dim, 192), multiple_of(I::gqa_ratio, 8)}), any({differs(I::head_dim, 320), multiple_of(I::gqa_ratio, 32)})}),
-       "the operator is reported unsupported", {"pad the cache to a multiple of 256 and pass a mask", same, {Change::change_setting}}, fattn_cu, FA_KV("576", "4100"), FA_KV("576", "4096"), 12},
+       "the operator is reported unsupported", {"pad the cache to a multiple of 256 and pass a mask", same, {Change::change_setting}}, fattn_cu, FA_KV("4100"), FA_KV("4096"), 12},
       {"GGM053", "attention-mask-per-head", "a mask that differs between heads", stops, Blame::spec, "ggml-fattn", always(), equals(I::mask_heads, 1), "the kernels broadcast one mask", {"build one mask for all heads", Keeps::meaning, {Change::change_setting}}, fattn_cu,
        "sdpa --q 1x32x16x128 --k 1x32x4096x128 --v 1x32x4096x128 --mask float:32x16x4096 --dtype f16 --framework ggml --target sm_90", FA("128", "sm_90"), 13},
+      {"GGM055", "attention-value-head-size", "no kernel was built for this pair of head sizes of K and V", stops, Blame::build, "ggml-fattn", one_of(I::head_dim, {40, 64, 72, 80, 96, 112, 128, 256, 192, 320, 512, 576}),
+       any({all({none_of(I::head_dim, {192, 320, 576}), equals(I::head_dim_v, I::head_dim)}), all({equals(I::head_dim, 192), equals(I::head_dim_v, 128)}), all({equals(I::head_dim, 320), equals(I::head_dim_v, 256)}), all({equals(I::head_dim, 576), equals(I::head_dim_v, 512)})}),
+       "the operator is reported unsupported: unfused attention, or the CPU; a quantized V cache then has no path at all", {"keep an F16 cache for this model, or use a release with a kernel for the pair", Keeps::precision, {Change::change_setting, Change::change_version}}, fattn_cu,
+       "sdpa --q 1x32x1x128 --k 1x8x4096x128 --v 1x8x4096x64 --gqa --mask float:1x4096 --dtype f16 --framework ggml --target sm_90", FA("128", "sm_90"), 10},
       {"GGM054", "attention-tile-kernel", "head size 40 or 72, or no tensor cores", slow, Blame::hardware, "ggml-fattn", always(), all({none_of(I::head_dim, {40, 72}), at_least(I::compute_capability, 70)}), "the generic tile kernel runs", {"pad the heads to 64 or 80", same, {Change::pad_head_dim}}, fattn_cu,
        FA("72", "sm_90"), FA("80", "sm_90"), 60},
+  };
+  return rows;
+}
+
+const std::vector<Rule>& unfused_table() {
+  static const std::vector<Rule> rows = {
+      {"GGM056", "quantized-v-cache-needs-flash", "the V cache is quantized, and flash attention does not serve the call", stops, Blame::setting, "ggml-unfused-attention", always(), one_of(I::kv_type_v, {"f16", "bf16", "f32"}),
+       "the context cannot be created: without flash attention V is read along the other axis, which block formats do not allow", {"switch flash attention on and clear what it declines for, or keep V in f16", same, {Change::change_setting}}, llama_context,
+       FA("160", "sm_90") " --extra kv_type_k=q8_0 --extra kv_type_v=q8_0", FA("160", "sm_90"), 10},
   };
   return rows;
 }
@@ -134,5 +148,6 @@ std::span<const Rule> mmq_rules() { return mmq_table(); }
 std::span<const Rule> cublas_rules() { return cublas_table(); }
 std::span<const Rule> quantize_rules() { return quantize_table(); }
 std::span<const Rule> attention_rules() { return attention_table(); }
+std::span<const Rule> unfused_attention_rules() { return unfused_table(); }
 
 }  // namespace dd::frameworks::ggml

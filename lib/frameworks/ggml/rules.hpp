@@ -15,6 +15,7 @@ std::span<const rules::Rule> mmq_rules();     // quantized weights, any number o
 std::span<const rules::Rule> cublas_rules();  // what is left
 std::span<const rules::Rule> quantize_rules();  // which format a tensor is stored in
 std::span<const rules::Rule> attention_rules();
+std::span<const rules::Rule> unfused_attention_rules();
 
 std::int64_t mmvq_columns(std::string_view quant_type, std::int64_t compute_capability);
 

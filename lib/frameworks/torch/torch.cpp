@@ -42,8 +42,12 @@ constexpr std::string_view cpu_events[] = {"aten::_scaled_dot_product_flash_atte
 constexpr std::string_view overrideable_events[] = {"aten::_scaled_dot_product_fused_attention_overrideable"};
 
 // Errors of the computation that no check of the selector prevents.
-constexpr std::string_view math_errors[] = {"TMA002", "TMA003", "TMA004", "TMA005", "TMA006"};
+constexpr std::string_view math_errors[] = {"TMA002", "TMA003", "TMA004", "TMA005", "TMA006", "TMA008"};
 constexpr std::string_view overrideable_errors[] = {"TOV001"};
+
+// Checks that the AMD tables state in their own way; one cause is named once.
+constexpr std::string_view replaced[] = {"flash-head-dim-above-256", "flash-head-dims-differ", "efficient-grouped-heads-not-served",
+                                         "efficient-grouped-heads-do-not-fit", "efficient-head-counts-differ"};
 
 // On AMD GPUs the two fused backends keep the checks of the call and replace those of the GPU.
 std::vector<Rule> for_rocm(std::span<const Rule> common, std::span<const Rule> own) {
@@ -53,7 +57,7 @@ std::vector<Rule> for_rocm(std::span<const Rule> common, std::span<const Rule> o
     const auto guards = rules::facts_read(rule.applies);
     const auto about_nvidia = [](Id id) { return id == Id::compute_capability || id == Id::efficient_align_elements; };
     if (std::any_of(reads.begin(), reads.end(), about_nvidia) || std::any_of(guards.begin(), guards.end(), about_nvidia)) continue;
-    if (rule.name == "flash-head-dim-above-256") continue;
+    if (std::find(std::begin(replaced), std::end(replaced), rule.name) != std::end(replaced)) continue;
     out.push_back(rule);
   }
   out.insert(out.end(), own.begin(), own.end());

@@ -171,6 +171,7 @@ std::span<const CaseName> case_names() {
       {"math.nested_causal", "TMA004"},
       {"math.gqa_not_divisible", "TMA005"},
       {"math.heads_not_broadcastable", "TMA006"},
+      {"math.heads_not_broadcastable", "TMA008"},  // with three axes
       {"math.fp32_upcast", "TMA007"},
       {"overrideable.cuda_invalid", "TOV001"},
       {"call.no_available_kernel", "TSD011"},
@@ -178,11 +179,18 @@ std::span<const CaseName> case_names() {
       {"flash_rocm.experimental", "TRO002"},
       {"flash_rocm.head_dim", "TRO003"},
       {"flash_rocm.head_dim", "TRO004"},
+      {"flash.dtype_sm80", "TRO011"},
+      {"flash.dtype_sm80_fa3", "TRO011"},
+      {"flash.head_dim_unequal", "TRO003"},
+      {"flash.head_dim_gt_256", "TRO004"},
+      {"flash.heads_differ_no_gqa", "TRO013"},
       {"mem_efficient_rocm.arch", "TRO005"},
       {"mem_efficient_rocm.experimental", "TRO006"},
       {"mem_efficient_rocm.head_dim", "TRO007"},
       {"mem_efficient_rocm.head_dim", "TRO008"},
       {"mem_efficient_rocm.gqa", "TRO009"},
+      {"memeff.batch_heads_pre214", "TRO009"},
+      {"memeff.dtype_sm80", "TRO012"},
       {"mem_efficient_rocm.mask_dtype", "TRO010"},
   };
   return table;

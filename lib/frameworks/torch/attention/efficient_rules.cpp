@@ -429,6 +429,15 @@ std::span<const Rule> efficient_rules() {
        .source = {"PyTorch issue 183484", "2.0 to 2.12", checked},
        .blocked_example = "sdpa --q 1x8x64x64 --dtype f16 --q-offset 1 --framework torch --torch-version 2.6.0 --target sm_80",
        .passing_example = "sdpa --q 1x8x64x64 --dtype f16 --q-offset 8 --framework torch --torch-version 2.6.0 --target sm_80"},
+      {.id = "TEF107", .name = "efficient-mask-type-unchecked", .title = "an additive mask of another type than q, which the selector does not check",
+       .level = Level::warns, .blame = Blame::spec, .scope = "torch-efficient",
+       .applies = all({in("2.5", ""), equals(Id::mask_kind, "float"), equals(Id::device_type, "cuda")}),
+       .requires_that = equals(Id::mask_dtype, Id::dtype),
+       .effect = "input validation lets an f32 mask pass, and the operator then raises that the type of the bias does not match that of the query",
+       .fix = {"cast the mask to the type of q, or build it as bool", Keeps::function, {Change::cast_mask}},
+       .source = {"PyTorch issue 144018; NeMo Automodel issue 2617", "2.5 and newer; from public reports", checked},
+       .blocked_example = "sdpa --q 1x8x64x64 --dtype bf16 --mask f32 --framework torch --torch-version 2.6.0 --target sm_80",
+       .passing_example = "sdpa --q 1x8x64x64 --dtype bf16 --mask bf16 --framework torch --torch-version 2.6.0 --target sm_80"},
   };
   return table;
 }

@@ -262,6 +262,14 @@ void add_facts(const spec::OpSpec& spec, FactSet& facts) {
   if (vllm != spec.context.versions.end() && facts::Version::parse(vllm->second, vllm_version))
     facts.set(Id::vllm_attention_version, vllm_version, Provenance::spec, "context.versions.vllm");
   set_extra(a, "saved_tensor_hooks", Id::saved_tensor_hooks, false, facts);
+  set_extra(a, "hand_written", Id::hand_written, false, facts);
+  set_extra(a, "probe_in_graph", Id::probe_in_graph, false, facts);
+  set_extra(a, "switch_in_graph", Id::switch_in_graph, false, facts);
+  set_extra(a, "vmap", Id::vmap, false, facts);
+  set_extra(a, "dynamic_shapes", Id::dynamic_shapes, false, facts);
+  const auto change = a.extra.find("score_change");
+  facts.set(Id::score_change, change == a.extra.end() ? std::string("none") : change->second,
+            change == a.extra.end() ? Provenance::assumed : Provenance::spec, "extra.score_change");
   facts.set(Id::user_order_given, spec.policy.order.has_value(), Provenance::spec, "policy.order");
   const double sixteenths = a.dropout_p * 16;
   facts.set(Id::dropout_is_sixteenth, sixteenths == std::floor(sixteenths), Provenance::derived, "dropout_p");

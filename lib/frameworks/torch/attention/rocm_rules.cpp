@@ -45,6 +45,26 @@ std::span<const Rule> rocm_flash_rules() {
        .blocked_example = "sdpa --q 1x8x64x520 --dtype f16 --target gfx942 --framework torch --torch-version 2.6.0",
        .passing_example = "sdpa --q 1x8x64x256 --dtype f16 --target gfx942 --framework torch --torch-version 2.6.0",
        .order = 500},
+      {.id = "TRO011", .name = "rocm-flash-type-not-16-bit", .title = "q, k and v are not f16 or bf16",
+       .level = Level::blocks, .blame = Blame::spec, .scope = "torch-flash",
+       .applies = all({in("2.3", ""), equals(Id::device_type, "rocm")}),
+       .requires_that = all({one_of(Id::dtype, Names{"f16", "bf16"}), equals(Id::dtype, Id::dtype_k), equals(Id::dtype, Id::dtype_v)}),
+       .effect = "passed over; the kernels exist for the two 16-bit types",
+       .fix = {"run under torch.autocast, or cast q, k and v to bf16 or f16", Keeps::precision, {Change::cast_dtype}},
+       .source = {"PyTorch sdp_utils.cpp, can_use_flash_attention", "2.3 and newer; medium certainty", checked},
+       .blocked_example = "sdpa --q 1x8x256x64 --dtype f32 --target gfx942 --framework torch --torch-version 2.6.0",
+       .passing_example = "sdpa --q 1x8x256x64 --dtype bf16 --target gfx942 --framework torch --torch-version 2.6.0",
+       .order = 900},
+      {.id = "TRO013", .name = "rocm-flash-grouped-heads-in-2-5", .title = "the head counts of q, k and v differ",
+       .level = Level::blocks, .blame = Blame::library_version, .scope = "torch-flash",
+       .applies = all({in("2.5", "2.5"), equals(Id::device_type, "rocm"), is_false(Id::nested)}),
+       .requires_that = all({equals(Id::q_heads, Id::kv_heads), equals(Id::q_heads, Id::v_heads)}),
+       .effect = "passed over; grouped heads came to this backend on AMD GPUs with 2.6",
+       .fix = {"expand k and v to the heads of q before the call, or use PyTorch 2.6 or newer", Keeps::function, {Change::expand_kv_heads, Change::change_version}},
+       .source = {"PyTorch sdp_utils.cpp, can_use_flash_attention", "2.5; medium certainty", checked},
+       .blocked_example = "sdpa --q 1x8x64x64 --k 1x4x64x64 --dtype f16 --gqa --target gfx942 --framework torch --torch-version 2.5.1",
+       .passing_example = "sdpa --q 1x8x64x64 --k 1x4x64x64 --dtype f16 --gqa --target gfx942 --framework torch --torch-version 2.6.0",
+       .order = 1300},
   };
   return table;
 }
@@ -111,6 +131,16 @@ std::span<const Rule> rocm_efficient_rules() {
        .blocked_example = "sdpa --q 1x8x256x64 --dtype f16 --mask f32 --target gfx942 --framework torch --torch-version 2.6.0",
        .passing_example = "sdpa --q 1x8x256x64 --dtype f16 --mask bool --target gfx942 --framework torch --torch-version 2.6.0",
        .order = 1200},
+      {.id = "TRO012", .name = "rocm-efficient-type-not-served", .title = "q, k and v are not f16, bf16 or f32",
+       .level = Level::blocks, .blame = Blame::spec, .scope = "torch-efficient",
+       .applies = all({in("2.3", ""), equals(Id::device_type, "rocm")}),
+       .requires_that = all({one_of(Id::dtype, Names{"f16", "bf16", "f32"}), equals(Id::dtype, Id::dtype_k), equals(Id::dtype, Id::dtype_v)}),
+       .effect = "passed over; f64 and 8-bit types have no fused kernel",
+       .fix = {"cast to f32 or a 16-bit type, or accept math for f64", Keeps::precision, {Change::cast_dtype}},
+       .source = {"PyTorch sdp_utils.cpp, can_use_mem_efficient_attention", "2.3 and newer; medium certainty", checked},
+       .blocked_example = "sdpa --q 1x8x256x64 --dtype f64 --target gfx942 --framework torch --torch-version 2.6.0",
+       .passing_example = "sdpa --q 1x8x256x64 --dtype f32 --target gfx942 --framework torch --torch-version 2.6.0",
+       .order = 1210},
   };
   return table;
 }
