@@ -81,7 +81,7 @@ void add_tensor(Writer& w, const TensorSpec& t, const char* tensor, const Tensor
   const std::size_t rank = t.shape.size();
   w.said(ids.rank, static_cast<Integer>(rank), fmt::format("{}.shape", tensor));
   const auto axis = [&](Id id, Integer value, std::size_t from_back, const char* absent) {
-    if (rank < 2 || rank > 4)
+    if (rank < 2)
       w.derived(id, NotApplicable{}, fmt::format("{}.shape has {} axes", tensor, rank));
     else if (from_back <= rank)
       w.said(id, value, fmt::format("{}.shape[{}]", tensor, rank - from_back));
@@ -91,8 +91,8 @@ void add_tensor(Writer& w, const TensorSpec& t, const char* tensor, const Tensor
   const AttentionDims dims = spec::attention_dims(t.shape);
   axis(ids.size, dims.size, 1, "size");
   axis(ids.length, dims.length, 2, "length");
-  axis(ids.heads, dims.heads, rank == 4 ? 3 : 9, "head");
-  axis(ids.batch, dims.batch, rank == 4 ? 4 : rank == 3 ? 3 : 9, "batch");
+  axis(ids.heads, dims.heads, rank >= 4 ? 3 : 9, "head");
+  axis(ids.batch, dims.batch, rank >= 3 ? rank : 9, "batch");
   const Dims strides = spec::strides_of(t);
   if (strides.empty())
     w.derived(ids.last_stride, NotApplicable{}, fmt::format("{}.shape has no axes", tensor));

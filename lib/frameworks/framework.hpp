@@ -77,6 +77,8 @@ class Framework {
   virtual VersionConfidence confidence(const facts::FactSet& facts) const = 0;
   // Rules that look at the outcome (facts set by diagnose: no_backend_accepts, chosen_backend). May be empty.
   virtual std::span<const rules::Rule> outcome_rules(const spec::OpSpec&) const { return {}; }
+  // Ids of call rules that, unmet, mean that the layer above does not use this dispatcher at all.
+  virtual std::span<const std::string_view> rerouting() const { return {}; }
   // Every table of the framework, for the catalogue of rules.
   virtual std::vector<std::span<const rules::Rule>> tables() const = 0;
 };

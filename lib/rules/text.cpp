@@ -7,26 +7,92 @@ namespace {
 
 using facts::Value;
 
-std::string list(const std::vector<Value>& values) {
-  std::string out;
-  for (const Value& v : values) out += (out.empty() ? "" : ", ") + facts::to_text(v);
-  return out;
-}
-
 std::string versions(const Condition& c, bool negated) {
   const bool low = c.literals[0].index() != 0, high = c.literals[1].index() != 0;
   const std::string from = facts::to_text(c.literals[0]), until = facts::to_text(c.literals[1]);
-  if (low && high) return fmt::format("{}from {} to {}", negated ? "outside " : "", from, until);
+  if (low && high) {
+    // 2.6.0 to 2.6.x is every 2.6.x.
+    const bool one = from == until || (until.ends_with('x') && from == until.substr(0, until.size() - 1) + "0");
+    if (one) return (negated ? "not " : "") + until;
+    return fmt::format("{} {} to {}", negated ? "outside" : "from", from, until);
+  }
   if (low) return fmt::format(fmt::runtime(negated ? "below {}" : "{} or newer"), from);
   return fmt::format(fmt::runtime(negated ? "above {}" : "{} or older"), until);
 }
 
+// See facts/words.def.
+struct Words {
+  std::string_view phrase, no;  // `no`: of a yes-or-no fact
+};
+struct ValueWords {
+  facts::Id fact;
+  std::string_view value, equal, different;
+};
+
+const Words* words_of(facts::Id id) {
+#define DD_IS(fact, value, equal, different)
+#define DD_WORD(fact, phrase) \
+  case facts::Id::fact: { static constexpr Words words{phrase, {}}; return &words; }
+#define DD_YES(fact, yes, no) \
+  case facts::Id::fact: { static constexpr Words words{yes, no}; return &words; }
+  switch (id) {
+#include "facts/words.def"
+    default: return nullptr;
+  }
+#undef DD_IS
+#undef DD_WORD
+#undef DD_YES
+}
+
+const ValueWords* value_words(facts::Id id, std::string_view value) {
+#define DD_WORD(fact, phrase)
+#define DD_YES(fact, yes, no)
+#define DD_IS(fact, value, equal, different) {facts::Id::fact, value, equal, different},
+  static constexpr ValueWords table[] = {
+#include "facts/words.def"
+  };
+#undef DD_IS
+#undef DD_WORD
+#undef DD_YES
+  for (const ValueWords& row : table)
+    if (row.fact == id && row.value == value) return &row;
+  return nullptr;
+}
+
+std::string_view spoken(facts::Id id) {
+  const Words* words = words_of(id);
+  return words ? words->phrase : facts::info(id).name;
+}
+
+// Architectures are written as everywhere else: sm_90.
+std::string value_text(facts::Id id, const Value& value) {
+  const bool number = std::holds_alternative<std::int64_t>(value) || std::holds_alternative<double>(value);
+  const bool architecture = id == facts::Id::compute_capability && number;
+  return (architecture ? "sm_" : "") + facts::to_text(value);
+}
+
+std::string values_text(const Condition& c) {
+  std::string out;
+  for (const Value& v : c.literals) out += (out.empty() ? "" : ", ") + value_text(c.fact, v);
+  return out;
+}
+
 std::string leaf_text(const Condition& c, bool negated) {
-  const std::string_view name = facts::info(c.fact).name;
+  const std::string_view name = spoken(c.fact);
+  const bool worded = words_of(c.fact) != nullptr;
   const std::string_view unit = c.has_other ? "" : facts::info(c.fact).unit;
-  const std::string other = c.has_other ? std::string(facts::info(c.other).name) : c.literals.empty() ? "" : facts::to_text(c.literals[0]);
+  const std::string other = c.has_other ? std::string(spoken(c.other)) : c.literals.empty() ? "" : value_text(c.fact, c.literals[0]);
   const auto phrase = [&](std::string_view plain, std::string_view inverse) {
     return fmt::format("{} {} {}{}{}", name, negated ? inverse : plain, other, unit.empty() ? "" : " ", unit);
+  };
+  const auto is = [&](bool equal) {
+    if (const ValueWords* words = value_words(c.fact, other)) return std::string(equal ? words->equal : words->different);
+    return fmt::format("{} {}{}{}", name, worded && c.fact != facts::Id::compute_capability ? "is " : "", equal ? "" : "not ", other);
+  };
+  const auto yes_or_no = [&](bool yes) {
+    const Words* words = words_of(c.fact);
+    if (words && !words->no.empty()) return std::string(yes ? words->phrase : words->no);
+    return fmt::format("{} {}", name, yes);
   };
   switch (c.kind) {
     case Kind::at_most: return phrase("at most", "above");
@@ -37,15 +103,15 @@ std::string leaf_text(const Condition& c, bool negated) {
     case Kind::one_of:
     case Kind::none_of: {
       const bool in = (c.kind == Kind::one_of) != negated;
-      if (c.literals.size() == 1) return fmt::format("{} {}{}", name, in ? "" : "not ", other);
-      return fmt::format("{} {} {}", name, in ? "one of" : "none of", list(c.literals));
+      if (c.literals.size() == 1) return is(in);
+      return fmt::format("{} {} {}", name, in ? "one of" : "none of", values_text(c));
     }
     case Kind::equals:
     case Kind::differs: {
       const bool equal = (c.kind == Kind::equals) != negated;
       if (c.has_other) return fmt::format("{} {} {}", name, equal ? "equal to" : "different from", other);
-      if (const auto* b = std::get_if<bool>(&c.literals[0])) return fmt::format("{} {}", name, *b == equal);
-      return fmt::format("{} {}{}", name, equal ? "" : "not ", other);
+      if (const auto* b = std::get_if<bool>(&c.literals[0])) return yes_or_no(*b == equal);
+      return is(equal);
     }
     case Kind::version_in: return fmt::format("{} {}", name, versions(c, negated));
     case Kind::applicable: return fmt::format("{} {}", name, negated ? "absent" : "present");
@@ -78,7 +144,10 @@ std::string render(const Condition& c, bool negated, const facts::FactSet* facts
 std::string seen_fact(facts::Id id, const facts::FactSet& facts) {
   const facts::Entry& e = facts[id];
   const facts::Info& i = facts::info(id);
-  std::string out = fmt::format("{} = {}", i.name, facts::to_text(e.value));
+  const Words* words = words_of(id);
+  const bool* yes = std::get_if<bool>(&e.value);
+  std::string out = words && yes && !words->no.empty() ? std::string(*yes ? words->phrase : words->no)
+                                                       : fmt::format("{} = {}", spoken(id), value_text(id, e.value));
   const bool numeric = std::holds_alternative<std::int64_t>(e.value) || std::holds_alternative<double>(e.value);
   if (numeric && i.unit == "bytes") out += " bytes";
   if (e.value.index() == 0) return out;

@@ -108,6 +108,33 @@ std::string unknown_facts(const Diagnosis& d, const facts::FactSet& facts) {
   return out;
 }
 
+// What the chosen backend does not prevent: another meaning, other numbers, a hazard. Said before the reasons.
+void add_cautions(const Diagnosis& d, report::Verdict& verdict) {
+  std::vector<std::string> out;
+  const auto add = [&](const std::vector<rules::Finding>& findings) {
+    for (const rules::Finding& f : findings)
+      if (f.status == rules::Truth::unmet && (f.rule->level == rules::Level::changes || f.rule->level == rules::Level::warns))
+        out.push_back(fmt::format("take care: {}, {}", f.rule->id, f.rule->title));
+  };
+  add(d.call_findings);
+  if (d.selected)
+    if (const CandidateResult* selected = d.find(*d.selected)) add(selected->findings);
+  verdict.because.insert(verdict.because.begin(), out.begin(), out.end());
+}
+
+// The layer above does not make the call: whatever would be chosen, the slow path runs.
+bool rerouted(const Framework& framework, const Diagnosis& d, report::Verdict& v) {
+  const auto ids = framework.rerouting();
+  for (const rules::Finding& f : d.call_findings) {
+    if (f.status != rules::Truth::unmet || std::find(ids.begin(), ids.end(), f.rule->id) == ids.end()) continue;
+    v.status = report::Status::fallback;
+    v.summary = fmt::format("{} is not asked: {}, {}", framework.name(), f.rule->id, f.rule->title);
+    if (d.selected) v.because.insert(v.because.begin(), fmt::format("the call itself would be served by {}", *d.selected));
+    return true;
+  }
+  return false;
+}
+
 void set_verdict(const Framework& framework, const Diagnosis& d, const facts::FactSet& facts, report::Case& c) {
   report::Verdict& v = c.verdict;
   v.grade = report::Grade::modelled;
@@ -130,6 +157,8 @@ void set_verdict(const Framework& framework, const Diagnosis& d, const facts::Fa
                         : std::string("no backend takes the call");
     return;
   }
+  add_cautions(d, v);
+  if (rerouted(framework, d, v)) return;
   const CandidateResult* selected = d.find(*d.selected);
   if (selected->candidate.fast) {
     v.status = report::Status::fast_path;

@@ -34,9 +34,9 @@ bool stands_for(const std::string& case_rule, std::string_view id) {
   return std::any_of(names.begin(), names.end(), [&](const auto& name) { return name.name == case_rule && name.rule == id; });
 }
 
-bool any_unmet(const std::vector<rules::Finding>& findings, const std::string& case_rule) {
+bool speaks(const std::vector<rules::Finding>& findings, const std::string& case_rule) {
   return std::any_of(findings.begin(), findings.end(),
-                     [&](const rules::Finding& f) { return f.status == rules::Truth::unmet && stands_for(case_rule, f.rule->id); });
+                     [&](const rules::Finding& f) { return f.status != rules::Truth::met && stands_for(case_rule, f.rule->id); });
 }
 
 struct Evaluated {
@@ -92,11 +92,11 @@ Line check_backend(const std::string& backend, const json& expected, const Evalu
   bool beside = false;  // the rule that is wanted does not decide, but speaks (a hazard, a cost)
   if (backend == "call") {
     check_call(line, e.diagnosis);
-    beside = any_unmet(e.diagnosis.call_findings, line.wanted_rule);
+    beside = speaks(e.diagnosis.call_findings, line.wanted_rule);
   } else if (const auto* result = e.diagnosis.find(backend_name(backend))) {
     if (result->first_reason) line.got_rule = std::string(result->first_reason->id);
     line.got = std::string(core::to_text(result->standing));
-    beside = any_unmet(result->findings, line.wanted_rule) || any_unmet(e.diagnosis.call_findings, line.wanted_rule);
+    beside = speaks(result->findings, line.wanted_rule) || speaks(e.diagnosis.call_findings, line.wanted_rule);
   } else if (const auto asked = ask_directly(backend_name(backend), e.read)) {
     line.got = std::string(core::to_text(asked->standing));
     if (asked->reason) line.got_rule = std::string(asked->reason->id);

@@ -166,7 +166,7 @@ std::optional<spec::MaskSpec> mask_of(const json& s, std::vector<std::string>& n
   }
   mask.offset = get<std::int64_t>(m, "storage_offset_elems", 0);
   mask.requires_grad = flag(m, "requires_grad", false);
-  if (m.contains("content") && m["content"].is_string()) mask.content = m["content"].get<std::string>();
+  mask.content = get<std::string>(m, "content", "not stated");
   return mask;
 }
 

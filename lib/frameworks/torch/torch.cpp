@@ -41,6 +41,9 @@ constexpr std::string_view math_events[] = {"aten::_scaled_dot_product_attention
 constexpr std::string_view cpu_events[] = {"aten::_scaled_dot_product_flash_attention_for_cpu"};
 constexpr std::string_view overrideable_events[] = {"aten::_scaled_dot_product_fused_attention_overrideable"};
 
+// Weights asked for, scores changed, attention written out.
+constexpr std::string_view elsewhere[] = {"TSD024", "TSD026", "TSD027"};
+
 // Errors of the computation that no check of the selector prevents.
 constexpr std::string_view math_errors[] = {"TMA002", "TMA003", "TMA004", "TMA005", "TMA006", "TMA008"};
 constexpr std::string_view overrideable_errors[] = {"TOV001"};
@@ -98,6 +101,8 @@ class Torch final : public Framework {
         if (contains(c.span, *version)) return c;
     return {{}, Confidence::unknown, "the PyTorch version is not known, or older than 2.0"};
   }
+
+  std::span<const std::string_view> rerouting() const override { return elsewhere; }
 
   std::vector<std::span<const Rule>> tables() const override {
     namespace t = torch_attention;

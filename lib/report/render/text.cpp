@@ -247,7 +247,10 @@ void head(Writer& w, const Case& c) {
   const std::string status(core::to_text(c.verdict.status));
   w.line(fmt::format("{}  {}", w.ink(status, ink_of(c.verdict.status)), w.ink(c.title, Ink::bold)));
   w.field("verdict", fmt::format("{} [{}]", c.verdict.summary, core::to_text(c.verdict.grade)));
-  for (const std::string& because : c.verdict.because) w.field("", "because " + because);
+  for (const std::string& because : c.verdict.because) {
+    const bool fix = because.starts_with("fix: ");
+    w.field(fix ? "fix" : "", fix ? because.substr(5) : "because " + because);
+  }
   for (const Requirement& r : c.requirements) {
     const Ink ink = r.status == "met" ? Ink::good : Ink::bad;
     w.field("require", fmt::format("{} {}{}", r.text, w.ink(r.status, ink), r.detail.empty() ? "" : ": " + r.detail));

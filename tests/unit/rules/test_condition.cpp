@@ -103,7 +103,7 @@ TEST_CASE("seen and required name the fact, its value and where it came from") {
   CHECK(seen_text(c, FactSet{}) == "head_dim = unknown");
   CHECK(required_text(one_of(Id::dtype, {"f16", "bf16"})) == "dtype one of f16, bf16");
   CHECK(required_text(unless(equals(Id::dtype, "f64"))) == "dtype not f64");
-  CHECK(required_text(unless(all({is_true(Id::is_causal), differs(Id::q_len, Id::kv_len)}))) == "is_causal false or q_len equal to kv_len");
+  CHECK(required_text(unless(all({is_true(Id::is_causal), differs(Id::q_len, Id::kv_len)}))) == "is_causal off or q_len equal to kv_len");
 }
 
 TEST_CASE("a conjunction reports every part that fails, a passing part never") {

@@ -1,5 +1,7 @@
 // Every rule of PyTorch's attention dispatcher: its examples block and pass, the order and the walk.
+#include <cctype>
 #include <map>
+#include <set>
 
 #include "cli/options.hpp"
 #include "frameworks/torch/attention/tables.hpp"
@@ -141,4 +143,27 @@ TEST_CASE("all that is wrong is listed, and the first reason is PyTorch's own") 
   for (const rules::Finding& f : d.find("torch-flash")->findings) unmet += f.status == Truth::unmet && f.rule->level == rules::Level::blocks;
   CHECK(unmet == 3);  // mask, head size, type
   CHECK(standing("sdpa --q 1x4x0x64 --k 1x4x8x64 --framework torch --torch-version 2.2.0 --target sm_80", "torch-flash").rfind("refused", 0) == 0);
+}
+
+// A name may appear in a text when it is one that the user writes: a field of the spec or an argument of the function.
+TEST_CASE("what is required is said in words, not in names of facts") {
+  const std::set<std::string> written{"head_dim", "head_dim_k", "head_dim_v", "q_len", "kv_len", "q_heads", "kv_heads", "v_heads",
+                                      "batch", "batch_k", "batch_v", "dtype", "dropout_p", "causal_align", "mode", "is_causal", "enable_gqa"};
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < facts::id_count; ++i) names.insert(std::string(facts::info(static_cast<facts::Id>(i)).name));
+  for (const auto& table : frameworks::torch_framework().tables())
+    for (const rules::Rule& rule : table) {
+      const std::string text = rules::required_text(rule.requires_that) + " " + rules::required_text(rule.applies);
+      std::string word;
+      for (const char c : text + " ") {
+        if (std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.') {
+          word += c;
+          continue;
+        }
+        const bool internal = names.count(word) && !written.count(word) && (word.find('_') != std::string::npos || word.find('.') != std::string::npos);
+        INFO(rule.id << ": " << text << " says " << word);
+        CHECK_FALSE(internal);
+        word.clear();
+      }
+    }
 }

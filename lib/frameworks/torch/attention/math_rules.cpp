@@ -67,7 +67,7 @@ std::span<const Rule> math_rules() {
        .order = 600},
       {.id = "TMA008", .name = "math-batch-sizes-do-not-broadcast", .title = "the batch sizes of q, k and v differ, and none of them is 1",
        .level = Level::blocks, .blame = Blame::spec, .scope = "torch-math",
-       .applies = all({in("2.0", ""), is_false(Id::nested), any({is_false(Id::enable_gqa), at_least(Id::q_rank, 4)})}),
+       .applies = all({in("2.0", ""), is_false(Id::nested), equals(Id::k_rank, Id::q_rank), equals(Id::v_rank, Id::q_rank), any({is_false(Id::enable_gqa), at_least(Id::q_rank, 4)})}),
        .requires_that = all({any({equals(Id::batch_k, Id::batch), equals(Id::batch_k, 1), equals(Id::batch, 1)}), any({equals(Id::batch_v, Id::batch), equals(Id::batch_v, 1), equals(Id::batch, 1)})}),
        .effect = "the call raises a shape error in the matrix product (with three axes the first one counts as batch)",
        .fix = {"expand k and v to the batch of q", Keeps::function, {Change::expand_batch}},
