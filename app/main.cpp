@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/cuda_runtime/libraries.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "cli/verbs.hpp"
@@ -53,6 +54,8 @@ int run(const std::vector<std::string>& argv) {
     print(help_text(in->verb));
     return in->run.help ? 0 : 2;
   }
+  // Workers inherit them.
+  dd::cuda::set_search_places(in->run.lib_dirs, in->run.python.value_or(""));
   return call(*in, argv);
 }
 

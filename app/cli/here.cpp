@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/backend.hpp"
+#include "backends/catalogue.hpp"
 #include "backends/environment.hpp"
 #include "cli/output.hpp"
 #include "cli/verbs.hpp"
@@ -28,7 +29,8 @@ std::string backends_text(const RunOptions& run) {
                                               a.available ? report::Ink::good : report::Ink::bad, color);
       out += fmt::format("  {:<14}{}{:<6}{}\n", b.name, state, b.fast ? "fast" : "slow", b.summary);
       if (!a.detail.empty()) out += fmt::format("  {:<14}{}{}\n", "", a.available ? "" : "why: ", a.detail);
-      for (const std::string& id : a.finding_ids) out += fmt::format("  {:<14}see `dispatchdoctor explain {}`\n", "", id);
+      for (const std::string& id : a.finding_ids)
+        if (const rules::Rule* rule = backends::catalogue().find(id)) out += fmt::format("  {:<14}[{}] {}: {}\n", "", id, rule->title, rule->fix.text);
     }
   }
   return out;
@@ -38,10 +40,12 @@ Json backends_json() {
   Json out = Json::array();
   for (const backends::Backend& b : backends::all_backends()) {
     const backends::Availability a = b.probe ? b.probe() : backends::Availability{};
-    Json ids = Json::array();
-    for (const rules::Rule& r : b.rules()) ids.push_back(r.id);
+    Json ids = Json::array(), findings = Json::array();
+    for (const rules::Rule& r : b.judged_by()) ids.push_back(r.id);
+    for (const std::string& id : a.finding_ids)
+      if (const rules::Rule* rule = backends::catalogue().find(id)) findings.push_back({{"id", id}, {"title", rule->title}, {"effect", rule->effect}, {"fix", rule->fix.text}});
     out.push_back({{"name", b.name}, {"op", core::to_text(b.op)}, {"summary", b.summary}, {"library", b.library}, {"device", b.device},
-                   {"fast", b.fast}, {"available", a.available}, {"detail", a.detail}, {"finding_ids", a.finding_ids}, {"rules", ids}});
+                   {"fast", b.fast}, {"available", a.available}, {"detail", a.detail}, {"finding_ids", a.finding_ids}, {"findings", findings}, {"rules", ids}});
   }
   return out;
 }
@@ -103,7 +107,7 @@ int run_backends(const Invocation& in) {
 
 int run_env(const Invocation& in) {
   const bool redact = in.run.redact.value_or(true);
-  print(in.run.format == Format::json ? backends::environment_json(redact) + "\n" : backends::environment_text(redact));
+  print(in.run.format == Format::json ? backends::environment_json(redact, true) + "\n" : backends::environment_text(redact));
   return 0;
 }
 

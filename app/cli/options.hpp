@@ -35,7 +35,8 @@ struct RunOptions {
   std::optional<std::string> save_tensors;  // folder
   bool fix = false;
   Ask ask = Ask::cudnn;
-  std::optional<std::string> python;  // interpreter of the torch worker
+  std::optional<std::string> python;  // interpreter of the torch worker, and whose NVIDIA wheels come first
+  std::vector<std::string> lib_dirs;  // folders of NVIDIA's libraries; nothing else is tried then
   std::optional<bool> redact;     // absent: as the verb thinks fit
   std::optional<std::string> specs_file;  // trace, logs: where the specs found go
   std::vector<std::string> kernels;       // trace: bare kernel names

@@ -35,6 +35,11 @@ std::string set_file(std::optional<std::string>& slot, Text text) {
   slot = text;
   return {};
 }
+std::string set_lib_dir(RunOptions& r, Text text) {
+  if (text.empty()) return "a folder";
+  r.lib_dirs.emplace_back(text);
+  return {};
+}
 std::string set_seconds(double& slot, Text text) {
   const auto value = spec::parse_real(text);
   if (!value || !std::isfinite(*value) || *value <= 0 || *value > 1e6) return "seconds, above 0 and at most 1000000";
@@ -84,7 +89,8 @@ constexpr RunOption table[] = {
     {{"Run", "--jobs", "-j", V, "N", "1", "attempts at the same time", "2"}, diagnosing, set_jobs},
     {{"Run", "--reference-budget", "", V, "S", "10", "seconds for the reference; past them it is sampled", "30"}, diagnosing, [](RunOptions& r, Text t) { return set_seconds(r.reference_budget_s, t); }},
     {{"Run", "--ask", "", V, "cudnn|none", "cudnn", "which library's own support query is asked", "none"}, diagnosing, [](RunOptions& r, Text t) { return set_enum(r.ask, t); }},
-    {{"Run", "--python", "", V, "PATH", "", "interpreter whose torch is run (else the active environment's)", "/usr/bin/python3"}, diagnosing | of(Verb::backends, Verb::env), [](RunOptions& r, Text t) { return set_file(r.python, t); }},
+    {{"Run", "--python", "", V, "PATH", "", "interpreter whose torch is run and whose NVIDIA wheels come first", "/usr/bin/python3"}, diagnosing | of(Verb::backends, Verb::env), [](RunOptions& r, Text t) { return set_file(r.python, t); }},
+    {{"Run", "--lib-dir", "", R, "DIR", "", "folder of NVIDIA's libraries, and no other place; repeatable", "/opt/cuda/lib64"}, diagnosing | of(Verb::backends, Verb::env, Verb::devices), set_lib_dir},
     {{"Run", "--save-tensors", "", V, "DIR", "", "write inputs, mask, reference and outputs as safetensors", "tensors"}, diagnosing, [](RunOptions& r, Text t) { return set_file(r.save_tensors, t); }},
     {{"Output", "--format", "", V, "text|json|md|junit", "text", "what standard output gets", "json"}, everywhere & ~of(Verb::completion, Verb::man, Verb::record), [](RunOptions& r, Text t) { return set_enum(r.format, t); }},
     {{"Output", "--json", "", V, "FILE", "", "also write the report as JSON", "report.json"}, reporting, [](RunOptions& r, Text t) { return set_file(r.json_file, t); }},

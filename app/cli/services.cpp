@@ -1,6 +1,7 @@
 #include "cli/services.hpp"
 
 #include "backends/backend.hpp"
+#include "backends/cuda_runtime/environment.hpp"
 #include "cli/torch_files.hpp"
 #include "facts/derive.hpp"
 #include "facts/machine.hpp"
@@ -33,6 +34,7 @@ session::Services services(const RunOptions& run) {
   out.workers = {session::native_worker()};
   if (auto torch = torch_worker(run)) out.workers.push_back(std::move(*torch));
   out.add_facts = add_facts;
+  out.gpu_findings = cuda::findings_for_a_run;
   out.canonical = spec::canonical;
   out.repro = spec::repro_line;
   return out;

@@ -20,7 +20,10 @@ class Native final : public frameworks::Framework {
  public:
   std::string_view name() const override { return "native"; }
   bool serves(const spec::OpSpec&) const override { return true; }
-  void add_facts(const spec::OpSpec&, facts::FactSet&) const override {}
+  void add_facts(const spec::OpSpec& spec, facts::FactSet& facts) const override {
+    for (const backends::Backend& b : backends::all_backends())
+      if (fits(b, spec, facts) && b.add_call_facts) b.add_call_facts(spec, facts);
+  }
   std::span<const rules::Rule> call_rules(const spec::OpSpec&) const override { return {}; }
   std::vector<std::span<const rules::Rule>> tables() const override { return {}; }
   frameworks::VersionConfidence confidence(const facts::FactSet&) const override {
@@ -33,7 +36,7 @@ class Native final : public frameworks::Framework {
       if (!fits(b, spec, facts)) continue;
       frameworks::Candidate c{b.name, b.summary};
       c.fast = b.fast;
-      c.rules = b.rules();
+      c.rules = b.judged_by();
       c.version = facts::Id::cuda_version;
       out.push_back(c);
     }

@@ -24,4 +24,14 @@ struct QuantArgs {
   std::int32_t scale_kind;
 };
 
+// 32-bit sums of an integer product, [batch, m, n] dense, to out = sum * row_scales[row] * column_scales[column].
+struct RescaleArgs {
+  const std::int32_t* sums;
+  const float* row_scales;     // m
+  const float* column_scales;  // n
+  void* out;
+  std::int64_t out_stride[3];
+  std::int32_t batch, m, n;
+};
+
 }  // namespace dd::kernels

@@ -32,4 +32,8 @@ inline LaunchShape dequantize_launch(const QuantArgs& a) {
   return {{blocks_for(static_cast<std::int64_t>((a.k + 7) / 8) * a.n, 256), 1, 1}, 256, 0};
 }
 
+inline LaunchShape rescale_launch(const RescaleArgs& a) {
+  return {{blocks_for(static_cast<std::int64_t>(a.batch) * a.m * a.n, 256), 1, 1}, 256, 0};
+}
+
 }  // namespace dd::kernels

@@ -1,8 +1,9 @@
 // Entry points of the quantized kernels for the device, by plain C names: dd_dequantize_<type>_<bits>,
-// dd_packed_few_<type>_<bits>_<rows at once>_<fast 0|1>, dd_packed_tiles_<type>_<bits>_<aligned 0|1>.
+// dd_packed_few_<type>_<bits>_<rows at once>_<fast 0|1>, dd_packed_tiles_<type>_<bits>_<aligned 0|1>, dd_rescale_<type>.
 #include "dequantize.cuh"
 #include "launch.hpp"
 #include "packed.cuh"
+#include "rescale.cuh"
 
 namespace dd::kernels {
 
@@ -30,6 +31,12 @@ DD_QUANT(f16, __half, 4)
 DD_QUANT(f16, __half, 8)
 DD_QUANT(bf16, __nv_bfloat16, 4)
 DD_QUANT(bf16, __nv_bfloat16, 8)
+
+#define DD_RESCALE(tag, T) \
+  extern "C" __global__ void dd_rescale_##tag(const __grid_constant__ RescaleArgs a) { rescale<T>(a); }
+DD_RESCALE(f16, __half)
+DD_RESCALE(bf16, __nv_bfloat16)
+DD_RESCALE(f32, float)
 
 static_assert(PackedTiles<__half, 4, true>::shared_bytes == 2 * packed_tile * 40 * 2);
 

@@ -47,11 +47,16 @@ struct Backend {
   bool dense = true;              // serves plain products
   bool fast = false;              // counts as the fast path
   int rank = 0;                   // default order, lower first
-  std::span<const rules::Rule> (*rules)() = nullptr;
+  std::span<const rules::Rule> (*rules)() = nullptr;          // its own rows, which the catalogue lists
+  std::span<const rules::Rule> (*all_rules)() = nullptr;      // with rows that the catalogue has from elsewhere; null: the same
   Availability (*probe)() = nullptr;                          // opens its library; cheap after the first call
   void (*add_facts)(facts::FactSet&) = nullptr;               // library facts (versions, kernel sets)
+  void (*add_call_facts)(const spec::OpSpec&, facts::FactSet&) = nullptr;  // of the call as the library sees it; after add_facts
   std::int64_t (*extra_bytes)(const spec::OpSpec&) = nullptr;  // memory beyond inputs and output
   RunResult (*run)(const RunRequest&) = nullptr;
+
+  // Every rule that a call is held against.
+  std::span<const rules::Rule> judged_by() const { return all_rules ? all_rules() : rules(); }
 };
 
 // Every backend of this build, in default order (lib/backends/catalogue.cpp is the one list).

@@ -3,7 +3,9 @@
 #include <array>
 
 #include "backends/backend.hpp"
-#include "backends/common/device_call.hpp"
+#include "backends/common/device_blas.hpp"
+#include "backends/cublas/rules.hpp"
+#include "backends/cublaslt/rules.hpp"
 #include "backends/cuda_runtime/environment.hpp"
 #include "backends/libraries/onednn.hpp"
 #include "backends/libraries/openblas.hpp"
@@ -20,8 +22,8 @@ Availability always_there() { return {true, "part of this tool", {}}; }
 
 // Default order within an operator: fast paths first, plain loops last. For dense products oneDNN comes first because it
 // works on bf16 and 8-bit integers as they are and is the faster of the two for f32; f64 is left to OpenBLAS by rule.
-const std::array<Backend, 13>& table() {
-  static const std::array<Backend, 13> rows = {{
+const std::array<Backend, 18>& table() {
+  static const std::array<Backend, 18> rows = {{
       {.name = "cpu-flash", .op = spec::Op::sdpa, .summary = "tiles with an online softmax; never stores the scores",
        .library = "own code", .fast = true, .rank = 10, .rules = cpu_flash::rules, .probe = always_there,
        .extra_bytes = cpu_flash::extra_bytes, .run = cpu_flash::run},
@@ -49,14 +51,28 @@ const std::array<Backend, 13>& table() {
       {.name = "cuda-flash", .op = spec::Op::sdpa, .summary = "our own fused kernel on tensor cores; never stores the scores",
        .library = "own code", .device = "cuda", .fast = true, .rank = 10, .rules = cuda_flash::rules, .probe = own_kernels_available, .add_facts = add_device_facts,
        .extra_bytes = cuda_flash::extra_bytes, .run = cuda_flash::run},
+      {.name = "cuda-math", .op = spec::Op::sdpa, .summary = "two cuBLAS products and our own softmax over stored scores", .library = "cuBLAS", .device = "cuda", .rank = 20,
+       .rules = cuda_math::rules, .probe = own_kernels_and_cublas, .add_facts = add_cublas_facts, .extra_bytes = cuda_math::extra_bytes, .run = cuda_math::run},
       {.name = "cuda-naive", .op = spec::Op::sdpa, .summary = "straight loops on the device, f64, f32, f16 and bf16", .library = "own code",
        .device = "cuda", .rank = 90, .rules = cuda_naive::attention_rules, .probe = own_kernels_available, .add_facts = add_device_facts,
        .extra_bytes = cuda_naive::extra_bytes, .run = cuda_naive::run_attention},
+      {.name = "cublaslt", .op = spec::Op::gemm, .summary = "cuBLASLt matmul with fused epilogues, narrow floats and integers", .library = "cuBLASLt", .device = "cuda",
+       .fast = true, .rank = 10, .rules = cublaslt::call_rules, .all_rules = cublaslt::native_rules, .probe = cublaslt_available, .add_facts = add_cublas_facts,
+       .add_call_facts = add_blas_facts, .extra_bytes = cublaslt::extra_bytes, .run = cublaslt::run},
+      {.name = "cublas", .op = spec::Op::gemm, .summary = "cuBLAS GemmEx, plain or as a strided batch", .library = "cuBLAS", .device = "cuda", .fast = true, .rank = 20,
+       .rules = cublas::call_rules, .all_rules = cublas::native_rules, .probe = cublas_available, .add_facts = add_cublas_facts, .add_call_facts = add_blas_facts,
+       .extra_bytes = cublas::extra_bytes, .run = cublas::run},
       {.name = "cuda-wmma", .op = spec::Op::gemm, .summary = "our own tensor-core product in f16 and bf16", .library = "own code", .device = "cuda",
-       .fast = true, .rank = 10, .rules = cuda_wmma::rules, .probe = own_kernels_available, .add_facts = add_device_facts, .extra_bytes = cuda_wmma::extra_bytes, .run = cuda_wmma::run},
+       .fast = true, .rank = 30, .rules = cuda_wmma::rules, .probe = own_kernels_available, .add_facts = add_device_facts, .extra_bytes = cuda_wmma::extra_bytes, .run = cuda_wmma::run},
       {.name = "cuda-packed", .op = spec::Op::gemm, .summary = "multiplies packed 8- and 4-bit weights without dequantizing them", .library = "own code",
        .device = "cuda", .quantized = true, .dense = false, .fast = true, .rank = 10, .rules = cuda_packed::rules, .probe = own_kernels_available, .add_facts = add_device_facts,
        .extra_bytes = cuda_packed::extra_bytes, .run = cuda_packed::run},
+      {.name = "cublaslt-s8", .op = spec::Op::gemm, .summary = "8-bit codes on integer tensor cores, scales afterwards", .library = "cuBLASLt", .device = "cuda", .quantized = true,
+       .dense = false, .fast = true, .rank = 20, .rules = cublaslt_s8::rules, .all_rules = cublaslt_s8::native_rules, .probe = own_kernels_and_cublaslt,
+       .add_facts = add_cublas_facts, .add_call_facts = add_blas_facts, .extra_bytes = cublaslt_s8::extra_bytes, .run = cublaslt_s8::run},
+      {.name = "cuda-dequant", .op = spec::Op::gemm, .summary = "writes the dequantized weights, then a cuBLAS product", .library = "cuBLAS", .device = "cuda", .quantized = true,
+       .dense = false, .rank = 30, .rules = cuda_dequant::rules, .probe = own_kernels_and_cublas, .add_facts = add_cublas_facts, .extra_bytes = cuda_dequant::extra_bytes,
+       .run = cuda_dequant::run},
       {.name = "cuda-naive", .op = spec::Op::gemm, .summary = "straight loops on the device, many element types", .library = "own code",
        .device = "cuda", .rank = 90, .rules = cuda_naive::gemm_rules, .probe = own_kernels_available, .add_facts = add_device_facts,
        .extra_bytes = cuda_naive::extra_bytes, .run = cuda_naive::run_gemm},

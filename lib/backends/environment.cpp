@@ -11,11 +11,13 @@
 #include <vector>
 
 #include "backends/backend.hpp"
+#include "backends/cuda_runtime/environment.hpp"
 #include "backends/libraries/onednn.hpp"
 #include "backends/libraries/openblas.hpp"
 #include "backends/mapped.hpp"
 #include "core/version.hpp"
 #include "facts/machine.hpp"
+#include "images.hpp"
 #include "ops/simd/kernels.hpp"
 
 extern char** environ;
@@ -124,7 +126,26 @@ Json dnnl(bool redact) {
           {"path", clean(d.library.path, redact)}};
 }
 
-Json record(bool redact) {
+// NVIDIA's libraries beside what this build was made with, and what is wrong with them.
+Json nvidia_record(bool redact) {
+  Json out;
+  const auto text = [](std::string_view s) { return s.empty() ? Json(nullptr) : Json(std::string(s)); };
+  out["built_with"] = {{"compiler", text(kernels::image_compiler())}, {"architectures", text(kernels::image_architectures())}};
+  out["libraries"] = Json::array();
+  for (const cuda::Library which : cuda::all_libraries) {
+    Json library = cuda::library_record_json(which);
+    for (const char* field : {"path", "error"})
+      if (library.contains(field)) library[field] = clean(library[field].get<std::string>(), redact);
+    out["libraries"].push_back(std::move(library));
+  }
+  out["findings"] = Json::array();
+  for (const rules::Finding& f : cuda::environment_findings(cuda::all_libraries, true))
+    out["findings"].push_back({{"id", f.rule->id}, {"level", core::to_text(f.rule->level)}, {"title", f.rule->title}, {"seen", clean(f.seen, redact)}, {"required", f.required},
+                               {"effect", f.rule->effect}, {"fix", f.rule->fix.text}});
+  return out;
+}
+
+Json record(bool redact, bool nvidia) {
   utsname system{};
   uname(&system);
   Json out;
@@ -141,6 +162,7 @@ Json record(bool redact) {
   out["memory"] = memory();
   out["openblas"] = blas(redact);
   out["onednn"] = dnnl(redact);
+  if (nvidia) out["nvidia"] = nvidia_record(redact);
   out["libraries"] = libraries(redact);
   out["variables"] = variables(redact);
   out["redacted"] = redact;
@@ -162,10 +184,10 @@ std::string joined(const Json& list) {
 }  // namespace
 
 // Bytes from the environment need not be UTF-8; what is not is replaced, so that dump() cannot throw.
-std::string environment_json(bool redact) { return record(redact).dump(2, ' ', false, Json::error_handler_t::replace); }
+std::string environment_json(bool redact, bool nvidia) { return record(redact, nvidia).dump(2, ' ', false, Json::error_handler_t::replace); }
 
 std::string environment_text(bool redact) {
-  const Json r = record(redact);
+  const Json r = record(redact, true);
   std::string out;
   const auto line = [&](std::string_view name, const std::string& value) { out += fmt::format("{:<12}{}\n", name, value); };
   line("tool", fmt::format("dispatchdoctor {}, built with {}", text_of(r["tool"]["version"]), text_of(r["tool"]["compiler"])));
@@ -184,6 +206,12 @@ std::string environment_text(bool redact) {
   const Json& d = r["onednn"];
   line("oneDNN", d["available"].get<bool>() ? fmt::format("{}, up to {}, capped by {}", text_of(d["version"]), text_of(d["isa"]), text_of(d["capped_by"]))
                                             : "unavailable: " + text_of(d["why"]));
+  const Json& n = r["nvidia"];
+  line("device code", n["built_with"]["compiler"].is_null() ? "none in this build" : fmt::format("nvcc {}, for sm {}", text_of(n["built_with"]["compiler"]), text_of(n["built_with"]["architectures"])));
+  for (const Json& l : n["libraries"])
+    line(text_of(l["name"]), l["available"].get<bool>() ? fmt::format("{}  {}", l.contains("version") ? text_of(l["version"]) : "version unknown", text_of(l["path"])) : "unavailable");
+  for (const Json& f : n["findings"])
+    out += fmt::format("{}[{}] {}\n  seen      {}\n  effect    {}\n  fix       {}\n", text_of(f["level"]), text_of(f["id"]), text_of(f["title"]), text_of(f["seen"]), text_of(f["effect"]), text_of(f["fix"]));
   out += "libraries that are mapped\n";
   for (const Json& l : r["libraries"]) out += fmt::format("  {}  {}  {}\n", text_of(l["path"]), text_of(l["version"]), text_of(l["build_id"]).substr(0, 12));
   out += "variables that change dispatch\n";

@@ -78,4 +78,34 @@ std::int64_t extra_bytes(const spec::OpSpec& spec);
 RunResult run(const RunRequest& request);
 }  // namespace cuda_packed
 
+namespace cuda_math {
+std::span<const rules::Rule> rules();
+std::int64_t extra_bytes(const spec::OpSpec& spec);
+RunResult run(const RunRequest& request);
+}  // namespace cuda_math
+
+namespace cuda_dequant {
+std::span<const rules::Rule> rules();
+std::int64_t extra_bytes(const spec::OpSpec& spec);
+RunResult run(const RunRequest& request);
+}  // namespace cuda_dequant
+
+// Their rules are declared in cublas/rules.hpp and cublaslt/rules.hpp: frameworks that call the libraries read them too.
+namespace cublas {
+std::int64_t extra_bytes(const spec::OpSpec& spec);
+RunResult run(const RunRequest& request);
+}  // namespace cublas
+
+namespace cublaslt {
+std::int64_t extra_bytes(const spec::OpSpec& spec);
+RunResult run(const RunRequest& request);
+}  // namespace cublaslt
+
+namespace cublaslt_s8 {
+std::span<const rules::Rule> rules();
+std::span<const rules::Rule> native_rules();  // and those of the library's integer products
+std::int64_t extra_bytes(const spec::OpSpec& spec);
+RunResult run(const RunRequest& request);
+}  // namespace cublaslt_s8
+
 }  // namespace dd::backends

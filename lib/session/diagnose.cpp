@@ -63,6 +63,10 @@ class NativeCase : CaseWork {
       b.add_facts(facts_);
       added.push_back(b.add_facts);
     }
+    for (const Backend& b : services_.backends)
+      if (serves(b, spec_) && b.add_call_facts) b.add_call_facts(spec_, facts_);
+    if (here_ && on_gpu(spec_) && services_.gpu_findings)
+      for (const rules::Finding& f : services_.gpu_findings()) case_.findings.push_back(to_report(f));
     case_.facts = to_report(facts_);
   }
 
@@ -79,7 +83,7 @@ class NativeCase : CaseWork {
       };
       add(dispatch::policy_rules());
       if (here_) add(dispatch::memory_rules());
-      add(b.rules());
+      add(b.judged_by());
       const rules::Eligibility eligibility = rules::eligibility(e.findings);
       e.blocked = eligibility == rules::Eligibility::blocked;
       e.out.backend = b.name;

@@ -18,6 +18,7 @@ struct Services {
   std::span<const backends::Backend> backends;             // in default order
   std::vector<WorkerKind> workers;                         // the first one serves `backends`
   std::function<void(const spec::OpSpec&, facts::FactSet&)> add_facts;  // of the spec and of the target
+  std::vector<rules::Finding> (*gpu_findings)() = nullptr;  // what is wrong with driver and libraries, for a GPU of this machine
   std::string (*canonical)(const spec::OpSpec&) = nullptr;
   std::string (*repro)(const spec::OpSpec&) = nullptr;     // "dispatchdoctor sdpa …"
 };

@@ -4,6 +4,7 @@
 #include "quant/dequantize.cuh"
 #include "quant/launch.hpp"
 #include "quant/packed.cuh"
+#include "quant/rescale.cuh"
 #include "support/catch.hpp"
 #include "tensors.hpp"
 
@@ -243,4 +244,52 @@ TEST_CASE("dequantize: group sizes, odd k, zero points, both widths, both orient
     check_dequantize<__nv_bfloat16, 8>(c, n % 2);
     ++n;
   }
+}
+
+namespace {
+
+template <class T>
+void check_rescale(int batch, int m, int n, int pad) {
+  INFO("rescale " << batch << "x" << m << "x" << n << " pad " << pad);
+  Tensor<std::int32_t> sums(layout(1, batch, m, n));
+  Tensor<float> rows(layout(1, 1, 1, m)), columns(layout(1, 1, 1, n));
+  Tensor<T> out(layout(1, batch, m, n, false, pad));
+  std::mt19937_64 random(5);
+  sums.fill_integers(random, -100000, 100000);
+  rows.fill_normal(random);
+  columns.fill_normal(random);
+  RescaleArgs a{};
+  a.sums = sums.data();
+  a.row_scales = rows.data();
+  a.column_scales = columns.data();
+  a.out = out.data();
+  for (int i = 0; i < 3; ++i) a.out_stride[i] = out.layout.stride[i + 1];
+  a.batch = batch;
+  a.m = m;
+  a.n = n;
+  launch(rescale_launch(a), [&] { rescale<T>(a); });
+  CHECK(out.check_written() == "");
+  int wrong = 0;
+  for (int b = 0; b < batch; ++b)
+    for (int i = 0; i < m; ++i)
+      for (int j = 0; j < n; ++j) {
+        const double want = sums.get(0, b, i, j) * rows.get(0, 0, 0, i) * columns.get(0, 0, 0, j);
+        if (std::is_same_v<T, __half> && std::fabs(want) >= 65504) continue;
+        wrong += !(std::fabs(out.get(0, b, i, j) - want) <= (roundoff<T>() + 0x1p-22) * std::fabs(want) + 1e-7);
+      }
+  CHECK(wrong == 0);
+}
+
+}  // namespace
+
+TEST_CASE("rescale: every type, batches, odd sizes, padded rows") {
+  int i = 0;
+  for (int batch : {1, 3})
+    for (int m : {1, 5, 16})
+      for (int n : {1, 31, 100}) {
+        const int pad = i++ % 2 * 3;
+        check_rescale<__half>(batch, m, n, pad);
+        check_rescale<__nv_bfloat16>(batch, m, n, pad);
+        check_rescale<float>(batch, m, n, pad);
+      }
 }

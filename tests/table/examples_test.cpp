@@ -102,6 +102,30 @@ TEST_CASE("the examples of every processor and policy rule block and pass") {
   CHECK(judged > 30);
 }
 
+TEST_CASE("the examples of every rule of a GPU backend block and pass") {
+  int judged = 0;
+  for (const backends::Backend& backend : backends::all_backends()) {
+    if (backend.device != "cuda") continue;
+    for (const Rule& rule : backend.rules()) {
+      const auto facts_of = [&](std::string_view line) -> std::optional<facts::FactSet> {
+        auto spec = read_example(rule, line);
+        if (!spec) return std::nullopt;
+        if (spec->context.target.empty()) spec->context.target = "sm_90";
+        facts::FactSet f = facts_for(*spec, rule);
+        if (backend.add_call_facts) backend.add_call_facts(*spec, f);
+        return f;
+      };
+      const auto blocked = facts_of(rule.blocked_example), passing = facts_of(rule.passing_example);
+      if (!blocked || !passing) continue;
+      INFO(rule.id << " " << rule.name << ": " << rule.blocked_example << " | " << rule.passing_example);
+      CHECK(rules::status(rule, *blocked) == Truth::unmet);
+      CHECK(rules::status(rule, *passing) == Truth::met);
+      ++judged;
+    }
+  }
+  CHECK(judged > 60);
+}
+
 TEST_CASE("rules about the machine alone: each of their facts can break them") {
   for (const Rule* rule : backends::catalogue().all()) {
     if (!native(*rule) || !about_the_machine_alone(*rule)) continue;

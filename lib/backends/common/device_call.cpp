@@ -20,29 +20,49 @@ int ordinal_of(const spec::OpSpec& spec) {
   return colon == std::string::npos ? 0 : std::atoi(target.c_str() + colon + 1);
 }
 
-// CUresult codes that mean something to the report.
 report::Outcome outcome_of(const cuda::CallError& error) {
-  constexpr int out_of_memory = 2, no_binary = 209, bad_ptx = 218, unsupported_ptx = 222;
-  if (error.code == out_of_memory) return report::Outcome::out_of_memory;
-  if (error.code == no_binary || error.code == bad_ptx || error.code == unsupported_ptx) return report::Outcome::unavailable;
+  switch (error.fault) {
+    case cuda::CallError::Fault::refused: return report::Outcome::refused;
+    case cuda::CallError::Fault::out_of_memory: return report::Outcome::out_of_memory;
+    case cuda::CallError::Fault::unavailable: return report::Outcome::unavailable;
+    case cuda::CallError::Fault::failed: break;
+  }
   return report::Outcome::failed;
-}
-RunResult failed(const cuda::CallError& e) {
-  return failure(outcome_of(e), e.name, fmt::format("{}: {}", e.call, e.text), "CUDA driver");
 }
 
 }  // namespace
 
+RunResult device_failure(const cuda::CallError& e) {
+  return failure(outcome_of(e), e.name, fmt::format("{}: {}", e.call, e.text), e.source);
+}
+
 std::string_view type_tag(core::DType dtype) { return core::to_text(dtype); }
 
-Availability own_kernels_available() {
-  if (kernels::image(kernels::Image::attention).empty()) return {false, "this build has no device code", {"ENV029"}};
+Availability device_available() {
   const cuda::LibraryRecord& driver = cuda::library(cuda::Library::driver);
   if (!driver || driver.stub) return {false, driver ? "only the toolkit's stand-in of the driver is here" : driver.error, {"ENV020"}};
   auto device = cuda::Device::get(0);
   if (!device) return {false, core::to_text(device.problems().front()), {"ENV022"}};
   const cuda::DeviceInfo& info = (*device)->info();
-  return {true, fmt::format("{}, compute capability {}.{}, kernels for sm {}", info.name, info.compute_capability / 10, info.compute_capability % 10, kernels::image_architectures()), {}};
+  return {true, fmt::format("{}, compute capability {}.{}", info.name, info.compute_capability / 10, info.compute_capability % 10), {}};
+}
+
+Availability own_kernels_available() {
+  if (kernels::image(kernels::Image::attention).empty()) return {false, "this build has no device code", {"ENV029"}};
+  Availability device = device_available();
+  if (device.available) device.detail += fmt::format(", kernels for sm {}", kernels::image_architectures());
+  return device;
+}
+
+Availability with_library(Availability base, const std::string& why, std::string_view finding, const std::string& detail) {
+  if (!why.empty()) {
+    base.detail = base.available ? why : base.detail + "; " + why;
+    base.available = false;
+    base.finding_ids.emplace_back(finding);
+  } else if (base.available) {
+    base.detail = detail + " on " + base.detail;
+  }
+  return base;
 }
 
 void add_device_facts(facts::FactSet& facts) {
@@ -55,13 +75,13 @@ void add_device_facts(facts::FactSet& facts) {
   facts.set(facts::Id::sm_count, static_cast<std::int64_t>(info.sm_count), facts::Provenance::library, "cuDeviceGetAttribute");
 }
 
-std::unique_ptr<DeviceCall> DeviceCall::make(const RunRequest& request, RunResult& problem) {
+std::unique_ptr<DeviceCall> DeviceCall::make(const RunRequest& request, RunResult& problem, Availability (*available)()) {
   if (request.mode == spec::Mode::compiled) {
     problem = failure(report::Outcome::refused, "mode", "the native dispatcher compiles no graphs", "worker");
     return nullptr;
   }
-  if (const Availability a = own_kernels_available(); !a.available) {
-    problem = failure(report::Outcome::unavailable, a.finding_ids.empty() ? "" : a.finding_ids.front(), a.detail, "CUDA driver");
+  if (const Availability a = available(); !a.available) {
+    problem = failure(report::Outcome::unavailable, a.finding_ids.empty() ? "" : a.finding_ids.front(), a.detail, "worker");
     return nullptr;
   }
   auto device = cuda::Device::get(ordinal_of(request.spec));
@@ -71,7 +91,7 @@ std::unique_ptr<DeviceCall> DeviceCall::make(const RunRequest& request, RunResul
   }
   std::unique_ptr<DeviceCall> call(new DeviceCall(**device, request));
   if (call->place_inputs() && call->place_output()) return call;
-  problem = failed(*call->error_);
+  problem = device_failure(*call->error_);
   return nullptr;
 }
 
@@ -97,12 +117,23 @@ bool DeviceCall::place_inputs() {
   return true;
 }
 
+void* DeviceCall::scratch(std::int64_t bytes) {
+  memory_.emplace_back(device_);
+  return note(memory_.back().allocate(bytes)) ? reinterpret_cast<void*>(memory_.back().address()) : nullptr;
+}
+
 bool DeviceCall::place_output() {
+  const void* area = scratch(request_.out.storage_bytes + 2 * guard);
+  out_ = reinterpret_cast<std::uint64_t>(area) + guard;
+  return !error_ && poison_output();
+}
+
+// The parent's poison between guard bands; once more after a warm-up has written the result.
+bool DeviceCall::poison_output() {
   const std::int64_t bytes = request_.out.storage_bytes;
   std::vector<unsigned char> area(static_cast<std::size_t>(bytes + 2 * guard), guard_value);
-  std::memcpy(area.data() + guard, request_.out.storage.get(), static_cast<std::size_t>(bytes));  // the parent's poison
-  out_ = reinterpret_cast<std::uint64_t>(upload(area.data(), static_cast<std::int64_t>(area.size()))) + guard;
-  return !error_;
+  std::memcpy(area.data() + guard, request_.out.storage.get(), static_cast<std::size_t>(bytes));
+  return note(device_.upload(out_ - guard, area.data(), static_cast<std::int64_t>(area.size())));
 }
 
 bool DeviceCall::take_output(RunResult& result) {
@@ -139,32 +170,85 @@ void* DeviceCall::out_at(const ops::TensorView& view) {
 }
 
 RunResult DeviceCall::run(std::vector<Launch> launches, RunResult result) {
-  const bool captured = request_.mode == spec::Mode::captured;
-  std::vector<void*> functions;
-  for (const Launch& l : launches) {
-    void* function = nullptr;
-    if (!kernels::fits_grid(l.shape)) return failure(report::Outcome::refused, "grid", "the grid is beyond what a device takes", "own code");
-    if (!note(device_.function(l.image, l.kernel, function))) break;
-    functions.push_back(function);
-  }
-  if (error_) return failed(*error_);
-  cuda::KernelRun run;
-  note(device_.run(captured, [&]() -> std::optional<cuda::CallError> {
-    for (std::size_t i = 0; i < launches.size(); ++i)
-      if (auto e = device_.launch(functions[i], launches[i].shape, launches[i].arguments.data())) return e;
+  Part all{"", {}};
+  for (Launch& l : launches) all.steps.emplace_back(std::move(l));
+  return run_parts({std::move(all)}, std::move(result));
+}
+
+// Library calls run once before they are captured: on their first call libraries load kernels and allocate, which a
+// capture does not allow. The result is poisoned again after that.
+bool DeviceCall::execute(std::vector<Part>& parts, std::vector<cuda::KernelRun>& runs) {
+  std::vector<std::vector<void*>> functions(parts.size());
+  bool library = false;
+  for (std::size_t p = 0; p < parts.size(); ++p)
+    for (const Step& step : parts[p].steps) {
+      void* function = nullptr;
+      if (const auto* l = std::get_if<Launch>(&step)) {
+        if (!note(device_.function(l->image, l->kernel, function))) return false;
+      } else {
+        library = true;
+      }
+      functions[p].push_back(function);
+    }
+  const auto put = [&](std::size_t p) -> std::optional<cuda::CallError> {
+    for (std::size_t i = 0; i < parts[p].steps.size(); ++i) {
+      Step& step = parts[p].steps[i];
+      auto* l = std::get_if<Launch>(&step);
+      if (auto e = l ? device_.launch(functions[p][i], l->shape, l->arguments.data()) : std::get<LibraryCall>(step).enqueue(device_.stream())) return e;
+    }
     return std::nullopt;
-  }, run));
-  if (error_) return failed(*error_);
-  RunResult out = std::move(result);
-  if (!take_output(out)) return failed(*error_);
-  if (out.error) return out;
-  report::Evidence& e = out.evidence;
+  };
+  const auto put_all = [&]() -> std::optional<cuda::CallError> {
+    for (std::size_t p = 0; p < parts.size(); ++p)
+      if (auto e = put(p)) return e;
+    return std::nullopt;
+  };
+  if (request_.mode != spec::Mode::captured) {
+    for (std::size_t p = 0; p < parts.size(); ++p)
+      if (!note(device_.run(false, [&] { return put(p); }, runs.emplace_back()))) return false;
+    return true;
+  }
+  cuda::KernelRun warm_up;
+  if (library && (!note(device_.run(false, put_all, warm_up)) || !poison_output())) return false;
+  return note(device_.run(true, put_all, runs.emplace_back()));
+}
+
+void DeviceCall::describe(const std::vector<Part>& parts, const std::vector<cuda::KernelRun>& runs, report::Evidence& e) const {
   e.operators.push_back({request_.spec.is_attention() ? "sdpa" : "gemm", "native dispatcher", "worker", 1, {}});
-  for (const std::string& node : run.graph_nodes) e.kernels.push_back({node, "node of the captured graph, replayed once", "graph", 1, {}});
-  if (!captured)
-    for (const Launch& l : launches)
-      e.kernels.push_back({l.kernel, fmt::format("grid {}x{}x{}, block {}, {} bytes of shared memory", l.shape.grid[0], l.shape.grid[1], l.shape.grid[2], l.shape.threads, l.shape.shared_bytes), "worker", 1, {}});
-  e.notes.push_back(fmt::format("{} launch{} in {:.6f} s between two events", launches.size(), launches.size() == 1 ? "" : "es", run.seconds));
+  const bool captured = request_.mode == spec::Mode::captured;
+  std::size_t steps = 0;
+  for (const Part& part : parts) {
+    steps += part.steps.size();
+    for (const Step& step : part.steps) {
+      if (const auto* call = std::get_if<LibraryCall>(&step)) {
+        e.library_calls.push_back({call->name, call->detail, "worker", 1, {}});
+      } else if (!captured) {
+        const auto& l = std::get<Launch>(step);
+        e.kernels.push_back({l.kernel, fmt::format("grid {}x{}x{}, block {}, {} bytes of shared memory", l.shape.grid[0], l.shape.grid[1], l.shape.grid[2], l.shape.threads, l.shape.shared_bytes), "worker", 1, {}});
+      }
+    }
+  }
+  for (const cuda::KernelRun& run : runs)
+    for (const std::string& node : run.graph_nodes) e.kernels.push_back({node, "node of the captured graph, replayed once", "graph", 1, {}});
+  double seconds = 0;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    seconds += runs[i].seconds;
+    if (runs.size() > 1) e.notes.push_back(fmt::format("{}: {:.6f} s between two events", parts[i].name, runs[i].seconds));
+  }
+  e.notes.push_back(fmt::format("{} launch{} in {:.6f} s between two events", steps, steps == 1 ? "" : "es", seconds));
+}
+
+RunResult DeviceCall::run_parts(std::vector<Part> parts, RunResult result) {
+  if (error_) return device_failure(*error_);
+  for (const Part& part : parts)
+    for (const Step& step : part.steps)
+      if (const auto* l = std::get_if<Launch>(&step); l && !kernels::fits_grid(l->shape))
+        return failure(report::Outcome::refused, "grid", "the grid is beyond what a device takes", "own code");
+  std::vector<cuda::KernelRun> runs;
+  if (!execute(parts, runs)) return device_failure(*error_);
+  RunResult out = std::move(result);
+  if (!take_output(out)) return device_failure(*error_);
+  if (!out.error) describe(parts, runs, out.evidence);
   return out;
 }
 

@@ -9,5 +9,9 @@ namespace dd::backends::cublas {
 
 std::span<const rules::Rule> gemm_rules();       // scope cublas
 std::span<const rules::Rule> emulation_rules();  // scope cublas-emulation
+// How this tool calls the library: what it passes over before the library is asked. Scope cublas.
+std::span<const rules::Rule> call_rules();
+// All that holds for a call of this tool: its own rows and the library's.
+std::span<const rules::Rule> native_rules();
 
 }  // namespace dd::backends::cublas

@@ -15,5 +15,9 @@ std::span<const rules::Rule> epilogue_rules();  // scope cublaslt-epilogue
 std::span<const rules::Rule> grouped_rules();   // scope cublaslt-grouped
 // All of them in one row, as one product meets them.
 std::span<const rules::Rule> all_rules();
+// How this tool calls the library: what it passes over before the library is asked. Scope cublaslt.
+std::span<const rules::Rule> call_rules();
+// All that holds for a call of this tool: its own rows and the library's.
+std::span<const rules::Rule> native_rules();
 
 }  // namespace dd::backends::cublaslt

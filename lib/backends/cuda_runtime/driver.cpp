@@ -111,6 +111,13 @@ std::string fill(const LibraryRecord& driver, DriverApi& api) {
   return missing;
 }
 
+CallError::Fault fault_of(int code) {
+  constexpr int out_of_memory = 2, no_binary = 209, bad_ptx = 218, unsupported_ptx = 222;
+  if (code == out_of_memory) return CallError::Fault::out_of_memory;
+  if (code == no_binary || code == bad_ptx || code == unsupported_ptx) return CallError::Fault::unavailable;
+  return CallError::Fault::failed;
+}
+
 core::Problem problem(const std::string& text) { return {"context.target", "", "", text, "", 0}; }
 std::string to_text(const CallError& e) { return fmt::format("{}: {} ({})", e.call, e.text, e.name); }
 
@@ -118,7 +125,7 @@ std::string to_text(const CallError& e) { return fmt::format("{}: {} ({})", e.ca
 
 std::optional<CallError> Device::check(int code, const char* call) const {
   if (code == 0) return std::nullopt;
-  CallError error{code, fmt::format("CUDA error {}", code), "unknown error", call};
+  CallError error{code, fmt::format("CUDA error {}", code), "unknown error", call, "CUDA driver", fault_of(code)};
   const char* text = nullptr;
   if (api_->error_name(code, &text) == 0 && text) error.name = text;
   if (api_->error_text(code, &text) == 0 && text) error.text = text;

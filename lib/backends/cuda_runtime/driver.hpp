@@ -20,9 +20,13 @@ namespace dd::cuda {
 struct DriverApi;  // the functions, in driver.cpp
 
 struct CallError {
-  int code = 0;            // CUresult
+  // What it means for an attempt: the library said no to the call, or something went wrong.
+  enum class Fault { failed, refused, out_of_memory, unavailable };
+  int code = 0;            // CUresult, or the status of the library
   std::string name, text;  // CUDA_ERROR_..., in words
   std::string call;        // the function that returned it
+  std::string source = "CUDA driver";
+  Fault fault = Fault::failed;
 };
 
 struct DeviceInfo {
@@ -43,6 +47,7 @@ class Device {
   static core::Result<Device*> get(int ordinal);
 
   const DeviceInfo& info() const { return info_; }
+  void* stream() const { return stream_; }  // of all work; a CUstream, which is a cudaStream_t as well
   std::optional<CallError> allocate(std::int64_t bytes, std::uint64_t& address);  // 256-byte aligned
   void release(std::uint64_t address);
   std::optional<CallError> upload(std::uint64_t to, const void* from, std::int64_t bytes);

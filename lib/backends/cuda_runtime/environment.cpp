@@ -53,15 +53,44 @@ void add_library_facts(Library which, facts::FactSet& facts) {
   }
   if (which == Library::driver && r) add_device_count(r, facts);
   if (which == Library::nvrtc && r) facts.set(Id::cuda_libraries_version, version_of(r), Provenance::library, r.path);
+  // Without NVRTC the file name of cuBLAS still tells the major release.
+  if ((which == Library::cublas || which == Library::cublaslt) && !r.built_for.empty() && !facts.known(Id::cuda_libraries_version)) {
+    Version major;
+    if (Version::parse(r.built_for, major)) facts.set(Id::cuda_libraries_version, major, Provenance::library, r.path);
+  }
   if (which == Library::cudnn && r) {
     const CudnnParts parts = cudnn_parts(r);
     facts.set(Id::cudnn_parts_fit, !parts.mixed, Provenance::library, parts.complaint.empty() ? r.path : parts.complaint);
   }
 }
 
+namespace {
+
+void add_build_facts(facts::FactSet& facts) {
+  facts.set(Id::device_code_built, !kernels::image_architectures().empty(), Provenance::library, "this build");
+}
+
+}  // namespace
+
 void add_all_library_facts(facts::FactSet& facts) {
   for (Library which : all_libraries) add_library_facts(which, facts);
-  facts.set(Id::device_code_built, !kernels::image_architectures().empty(), Provenance::library, "this build");
+  add_build_facts(facts);
+}
+
+std::vector<rules::Finding> environment_findings(std::span<const Library> which, bool whole) {
+  facts::FactSet facts;
+  for (Library one : which) add_library_facts(one, facts);
+  if (whole) add_build_facts(facts);
+  std::vector<rules::Finding> out;
+  for (rules::Finding& f : rules::evaluate_all(environment_rules(), facts))
+    if (f.status == rules::Truth::unmet) out.push_back(std::move(f));
+  return out;
+}
+
+std::vector<rules::Finding> findings_for_a_run() {
+  const Library driver[] = {Library::driver};
+  auto out = environment_findings(driver, true);
+  return out.empty() ? environment_findings(all_libraries, true) : out;
 }
 
 std::span<const rules::Rule> environment_rules() {
@@ -132,6 +161,7 @@ nlohmann::json library_record_json(Library which) {
   if (!r.path.empty()) out["path"] = r.path;
   if (!r.version.empty()) out["version"] = r.version;
   if (!r.error.empty()) out["error"] = r.error;
+  if (!r.built_for.empty()) out["built_for"] = r.built_for;
   if (r.stub) out["stub"] = true;
   return out;
 }

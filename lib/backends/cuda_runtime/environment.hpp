@@ -18,6 +18,11 @@ void add_all_library_facts(facts::FactSet& facts);
 // driver missing, driver without a device, driver older than the libraries, each library missing, cuDNN mixed, ...
 std::span<const rules::Rule> environment_rules();
 
+// The rules over these libraries, and over this build's device code with `whole`: what is unmet.
+std::vector<rules::Finding> environment_findings(std::span<const Library> which, bool whole);
+// What a GPU is asked to do here: without a driver nothing but that is looked at.
+std::vector<rules::Finding> findings_for_a_run();
+
 nlohmann::json library_record_json(Library which);  // {"name", "path", "version", "error", ...}
 
 }  // namespace dd::cuda

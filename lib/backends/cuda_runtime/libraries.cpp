@@ -193,6 +193,22 @@ SearchPlaces search_places() {
   return {split_folders(environment("DD_LIB_DIR")), wheel_folders(environment("DD_PYTHON"))};
 }
 
+void set_search_places(const std::vector<std::string>& folders, const std::string& python) {
+  std::error_code ignored;
+  std::string all;
+  for (const std::string& folder : folders) all += (all.empty() ? "" : ":") + fs::absolute(folder, ignored).string();
+  if (!all.empty()) setenv("DD_LIB_DIR", all.c_str(), 1);
+  if (python.empty()) return;
+  fs::path found = python;
+  if (python.find('/') == std::string::npos)
+    for (const std::string& folder : split_folders(environment("PATH")))
+      if (fs::exists(fs::path(folder) / python, ignored)) {
+        found = fs::path(folder) / python;
+        break;
+      }
+  setenv("DD_PYTHON", fs::absolute(found, ignored).lexically_normal().c_str(), 1);
+}
+
 const LibraryRecord& library(Library which) {
   static std::once_flag once[std::size(all_libraries)];
   static LibraryRecord records[std::size(all_libraries)];

@@ -41,6 +41,9 @@ struct SearchPlaces {
   std::vector<std::string> wheels;  // folders of NVIDIA wheels
 };
 SearchPlaces search_places();  // from the environment
+// Puts the two options into the environment, for this process and its workers. Before the first library is opened. A
+// bare name of an interpreter is looked up on PATH.
+void set_search_places(const std::vector<std::string>& folders, const std::string& python);
 // Folders <site-packages>/nvidia/*/lib of the environment that this interpreter belongs to; found by path, nothing is run.
 std::vector<std::string> wheel_folders(const std::string& python);
 

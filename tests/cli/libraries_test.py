@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""NVIDIA's libraries as a user meets them: hidden, or stand-ins that compute on the CPU, through the real binary and its workers."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BINARY = os.environ.get("DD_BINARY", "")
+FAKE = os.environ.get("DD_FAKE_FOLDER", "")
+
+
+def run(*words, env=None):
+    clean = {k: v for k, v in os.environ.items() if k not in ("DD_LIB_DIR", "DD_PYTHON", "DD_FAKE_CUDA", "DD_FAKE_CUBLAS")}
+    done = subprocess.run([BINARY, *words], capture_output=True, text=True, env={**clean, **(env or {})}, timeout=300)
+    return done.returncode, done.stdout, done.stderr
+
+
+def as_json(*words, env=None):
+    code, out, err = run(*words, "--format", "json", env=env)
+    try:
+        return code, json.loads(out)
+    except json.JSONDecodeError:
+        raise AssertionError(f"{words}: exit {code}, no JSON\n{out[-2000:]}\n{err[-2000:]}")
+
+
+def by_name(items):
+    return {item["name"]: item for item in items}
+
+
+class Hidden(unittest.TestCase):
+    """A folder without any library: nothing is found, everything says so and what to do."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.empty = folder.name
+
+    def test_env_lists_each_with_a_finding(self):
+        code, record = as_json("env", "--lib-dir", self.empty)
+        self.assertEqual(code, 0)
+        libraries = by_name(record["nvidia"]["libraries"])
+        self.assertEqual(set(libraries), {"driver", "cublas", "cublaslt", "cudnn", "cupti", "nvrtc"})
+        for name, library in libraries.items():
+            self.assertFalse(library["available"], name)
+            self.assertTrue(library["error"], name)
+        findings = {f["id"]: f for f in record["nvidia"]["findings"]}
+        for wanted in ("ENV020", "ENV023", "ENV024", "ENV025", "ENV027", "ENV028"):
+            self.assertTrue(findings[wanted]["fix"], wanted)
+        code, text, _ = run("env", "--lib-dir", self.empty)
+        self.assertIn("[ENV020]", text)
+
+    def test_backends_say_which_library_is_missing_and_what_to_do(self):
+        code, backends = as_json("backends", "--lib-dir", self.empty)
+        self.assertEqual(code, 0)
+        found = by_name(b for b in backends if b["op"] == "gemm")
+        self.assertEqual(found["cublas"]["finding_ids"], ["ENV020", "ENV023"])
+        self.assertEqual(found["cublaslt"]["finding_ids"], ["ENV020", "ENV024"])
+        for name in ("cublas", "cublaslt", "cublaslt-s8", "cuda-dequant", "cuda-wmma"):
+            self.assertFalse(found[name]["available"], name)
+            self.assertTrue(all(f["fix"] for f in found[name]["findings"]), name)
+        self.assertIn("CLT110", found["cublaslt"]["rules"])
+        self.assertIn("CLT054", found["cublaslt"]["rules"])
+
+    def test_a_call_on_a_gpu_that_is_not_here_ends_with_the_finding(self):
+        for words in (["sdpa", "--q", "1x2x16x16"], ["gemm", "--m", "8", "--n", "8", "--k", "8"]):
+            code, report = as_json(*words, "--dtype", "f16", "--target", "cuda:0", "--lib-dir", self.empty)
+            case = report["cases"][0]
+            self.assertIn(code, (3, 5))
+            self.assertIn("ENV020", [f["id"] for f in case["findings"]])
+            for candidate in case["candidates"]:
+                for attempt in candidate["attempts"]:
+                    self.assertIn(attempt["outcome"], ("unavailable", "blocked", "not-tried"), candidate["backend"])
+
+    def test_a_call_on_the_processor_does_not_care(self):
+        code, report = as_json("gemm", "--m", "8", "--n", "8", "--k", "8", "--target", "host", "--lib-dir", self.empty)
+        self.assertEqual(code, 0)
+        self.assertEqual([f["id"] for f in report["cases"][0].get("findings", []) if f["id"].startswith("ENV02")], [])
+
+
+class StandIn(unittest.TestCase):
+    """A driver, cuBLAS and cuBLASLt that compute on host memory: the folder reaches the workers."""
+
+    def gemm(self, *words, env=None):
+        code, report = as_json("gemm", "--m", "16", "--n", "32", "--k", "64", "--dtype", "f16", "--target", "cuda:0", "--lib-dir", FAKE, *words, env=env)
+        case = report["cases"][0]
+        return code, case, {c["backend"]: c for c in case["candidates"]}
+
+    def test_both_libraries_run_and_match(self):
+        code, case, candidates = self.gemm()
+        self.assertEqual(code, 0, case["verdict"])
+        self.assertEqual(case["decision"]["selected"], "cublaslt")
+        for name in ("cublaslt", "cublas"):
+            self.assertEqual([f["id"] for f in candidates[name]["findings"] if f["level"] == "blocked"], [], name)
+            for attempt in candidates[name]["attempts"]:
+                self.assertEqual(attempt["outcome"], "matched", (name, attempt.get("error")))
+                self.assertEqual(len(attempt["evidence"]["library_calls"]), 1)
+        notes = candidates["cublaslt"]["attempts"][0]["evidence"]["notes"]
+        self.assertTrue(any("algorithm 66, tile 128x128" in n for n in notes), notes)
+
+    def test_a_refusal_that_no_rule_foresaw(self):
+        code, case, candidates = self.gemm(env={"DD_FAKE_CUBLAS": "cublasLtMatmul=15"})
+        refused = candidates["cublaslt"]["attempts"][0]
+        self.assertEqual(refused["outcome"], "refused")
+        self.assertEqual(refused["error"]["code"], "CUBLAS_STATUS_NOT_SUPPORTED")
+        self.assertEqual(refused["error"]["text"], "cublasLtMatmul: the stand-in does not offer this")
+        self.assertIn("RUL001", [f["id"] for f in candidates["cublaslt"]["findings"]])
+        self.assertEqual(case["decision"]["selected"], "cublas")
+        self.assertEqual(code, 0)
+
+    def test_force_of_a_refusing_library_is_3(self):
+        code, case, _ = self.gemm("--force", "cublaslt", env={"DD_FAKE_CUBLAS": "cublasLtMatmulAlgoGetHeuristic=15"})
+        self.assertEqual(code, 3)
+        self.assertIsNone(case["decision"]["selected"])
+
+    def test_a_fused_epilogue_is_blocked_by_rule_at_the_handle_api(self):
+        code, case, candidates = self.gemm("--epilogue", "relu")
+        self.assertEqual(code, 0)
+        self.assertEqual(case["decision"]["selected"], "cublaslt")
+        self.assertIn("CUB042", [f["id"] for f in candidates["cublas"]["findings"]])
+
+    def test_backends_name_version_and_path(self):
+        code, backends = as_json("backends", "--lib-dir", FAKE)
+        found = by_name(b for b in backends if b["op"] == "gemm")
+        self.assertTrue(found["cublas"]["available"], found["cublas"])
+        self.assertIn("13.1.0", found["cublas"]["detail"])
+
+
+if __name__ == "__main__":
+    if not BINARY or not FAKE:
+        print("skipped: no binary or no stand-ins given")
+        sys.exit(77)
+    unittest.main(verbosity=1)
