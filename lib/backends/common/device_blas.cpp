@@ -170,8 +170,8 @@ DeviceCall::LibraryCall gemm_step(const Cublas& cublas, const BlasProduct& p, in
   std::string_view compute_text;
   for (const ComputeRow& row : computes)
     if (row.compute == compute) compute_text = row.text;
-  const std::string detail = fmt::format("{}, {} x {} -> {}, compute {}, workspace {} bytes", p.text(), blas_type_text(p.a.type), blas_type_text(p.b.type), blas_type_text(p.d.type),
-                                         compute_text, cublas.workspace);
+  const std::string detail = fmt::format("{}, {} x {} -> {}, compute {}, {}", p.text(), blas_type_text(p.a.type), blas_type_text(p.b.type), blas_type_text(p.d.type),
+                                         compute_text, cublas.workspace > 0 ? fmt::format("workspace {} bytes", cublas.workspace) : "the library's own workspace");
   return {name, detail, [=](void*) {
             const auto i = [](std::int64_t v) { return static_cast<int>(v); };
             const int status =

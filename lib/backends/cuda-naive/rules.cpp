@@ -58,7 +58,7 @@ std::span<const Rule> gemm_rules() {
           one_of(Id::dtype, {"s8", "u8"})),
       row("CNV023", "cuda-naive-bias-dtype", "the bias is neither f32 nor of x's type", any({equals(Id::dtype_bias, "f32"), equals(Id::dtype_bias, Id::dtype)}),
           "passed over; the kernel has no loader for it", {"cast the bias to f32", Keeps::function, {Change::cast_dtype}},
-          "gemm --m 8 --n 8 --k 8 --dtype f16 --bias bf16", "gemm --m 8 --n 8 --k 8 --dtype f16 --bias f32", is_true(Id::has_bias)),
+          "gemm --m 8 --n 8 --k 8 --dtype f16 --bias --bias-dtype bf16", "gemm --m 8 --n 8 --k 8 --dtype f16 --bias --bias-dtype f32", is_true(Id::has_bias)),
       row("CNV024", "cuda-naive-product-architecture", "the GPU is older than compute capability 8.0", at_least(Id::compute_capability, 80),
           "passed over; this build has no code for it", {"build with its architecture in DD_CUDA_ARCHITECTURES", Keeps::function, {Change::change_setting}},
           "gemm --m 8 --n 8 --k 8 --target sm_75", "gemm --m 8 --n 8 --k 8 --target sm_90", always(), Blame::build),

@@ -14,7 +14,7 @@ std::span<const Rule> rules() {
   };
   static const Rule table[] = {
       row("CPK001", "cuda-packed-activation-dtype", "x is neither f16 nor bf16", one_of(Id::dtype, {"f16", "bf16"}), "passed over; there is no instance for it",
-          {"cast x to f16 or bf16", Keeps::precision, {Change::cast_dtype}}, "gemm --m 1 --n 64 --k 64 --dtype f32 --quant w8a16", "gemm --m 1 --n 64 --k 64 --dtype f16 --quant w8a16"),
+          {"cast x to f16 or bf16", Keeps::precision, {Change::cast_dtype}}, "gemm --m 1 --n 64 --k 64 --dtype f32:s8:f32 --quant w8a32", "gemm --m 1 --n 64 --k 64 --dtype f16 --quant w8a16"),
       row("CPK002", "cuda-packed-act-order", "groups follow an activation order", is_false(Id::quant_act_order), "passed over; the kernel walks groups in order",
           {"reorder the weights when the checkpoint is loaded", Keeps::function, {Change::regroup}}, "gemm --m 1 --n 64 --k 64 --dtype f16 --quant w4a16:group=32:act-order",
           "gemm --m 1 --n 64 --k 64 --dtype f16 --quant w4a16:group=32", Blame::checkpoint),

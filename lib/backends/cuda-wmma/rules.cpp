@@ -28,7 +28,7 @@ std::span<const Rule> rules() {
           {"use --compute f32", Keeps::meaning, {Change::change_setting}}, "gemm --m 64 --n 64 --k 64 --dtype f16 --compute f16", "gemm --m 64 --n 64 --k 64 --dtype f16"),
       row("CWM006", "cuda-wmma-bias-dtype", "the bias is neither f32 nor of x's type", any({equals(Id::dtype_bias, "f32"), equals(Id::dtype_bias, Id::dtype)}),
           "passed over; the kernel has no loader for it", {"cast the bias to f32", Keeps::function, {Change::cast_dtype}},
-          "gemm --m 8 --n 8 --k 8 --dtype f16 --bias bf16", "gemm --m 8 --n 8 --k 8 --dtype f16 --bias f32", Level::blocks, is_true(Id::has_bias)),
+          "gemm --m 8 --n 8 --k 8 --dtype f16 --bias --bias-dtype bf16", "gemm --m 8 --n 8 --k 8 --dtype f16 --bias --bias-dtype f32", Level::blocks, is_true(Id::has_bias)),
       {.id = "CWM007", .name = "cuda-wmma-architecture", .title = "the GPU is older than compute capability 8.0", .level = Level::blocks, .blame = Blame::hardware,
        .scope = "cuda-wmma", .applies = always(), .requires_that = at_least(Id::compute_capability, 80),
        .effect = "passed over; asynchronous copies and bf16 fragments are missing there", .fix = {"use cuda-naive, or another GPU", Keeps::function, {}}, .source = kernel,

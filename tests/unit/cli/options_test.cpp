@@ -220,6 +220,7 @@ TEST_CASE("every run option does something and has its default", "[cli]") {
       {"--reference-budget", [](const cli::RunOptions& r) { return r.reference_budget_s == 30; }},
       {"--ask", [](const cli::RunOptions& r) { return r.ask == cli::Ask::none; }},
       {"--python", [](const cli::RunOptions& r) { return r.python == "/usr/bin/python3"; }},
+      {"--lib-dir", [](const cli::RunOptions& r) { return r.lib_dirs == std::vector<std::string>{"/opt/cuda/lib64"}; }},
       {"--save-tensors", [](const cli::RunOptions& r) { return r.save_tensors == "tensors"; }},
       {"--format", [](const cli::RunOptions& r) { return r.format == cli::Format::json; }},
       {"--json", [](const cli::RunOptions& r) { return r.json_file == "report.json"; }},

@@ -141,8 +141,8 @@ using GemmEx = cublasStatus_t (*)(cublasHandle_t, cublasOperation_t, cublasOpera
                                   const void*, void*, cudaDataType, int, cublasComputeType_t, cublasGemmAlgo_t);
 using GemmStridedEx = cublasStatus_t (*)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int, const void*, const void*, cudaDataType, int, long long, const void*,
                                          cudaDataType, int, long long, const void*, void*, cudaDataType, int, long long, int, cublasComputeType_t, cublasGemmAlgo_t);
-[[maybe_unused]] constexpr GemmEx gemm_of_the_header = &cublasGemmEx;
-[[maybe_unused]] constexpr GemmStridedEx strided_gemm_of_the_header = &cublasGemmStridedBatchedEx;
+static_assert(std::is_same_v<decltype(static_cast<GemmEx>(&cublasGemmEx)), GemmEx>);
+static_assert(std::is_same_v<decltype(static_cast<GemmStridedEx>(&cublasGemmStridedBatchedEx)), GemmStridedEx>);
 static_assert(alike(decltype(dd::cuda::CublasApi::gemm){}, static_cast<GemmEx>(nullptr)));
 static_assert(alike(decltype(dd::cuda::CublasApi::gemm_strided){}, static_cast<GemmStridedEx>(nullptr)));
 

@@ -1,3 +1,4 @@
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -80,4 +81,25 @@ TEST_CASE("opening the libraries of this machine never fails without a reason") 
     else
       CHECK(!r.error.empty());
   }
+}
+
+TEST_CASE("the options of the command line reach workers through the environment") {
+  const auto variable = [](const char* name) { return std::string(getenv(name) ? getenv(name) : ""); };
+  const std::string before_lib = variable("DD_LIB_DIR"), before_python = variable("DD_PYTHON"), path = variable("PATH");
+  const fs::path root = fs::temp_directory_path() / ("dd-places-" + std::to_string(getpid()));
+  fs::create_directories(root / "bin");
+  std::ofstream(root / "bin/some-python") << "";
+  cuda::set_search_places({}, "");
+  CHECK(variable("DD_LIB_DIR") == before_lib);
+  cuda::set_search_places({root.string(), "here"}, (root / "bin/some-python").string());
+  CHECK(cuda::search_places().only == std::vector<std::string>{root.string(), (fs::current_path() / "here").string()});
+  CHECK(variable("DD_PYTHON") == (root / "bin/some-python").string());
+  setenv("PATH", (root / "bin").c_str(), 1);
+  cuda::set_search_places({}, "some-python");
+  CHECK(variable("DD_PYTHON") == (root / "bin/some-python").string());
+  const auto restore = [](const char* name, const std::string& value) { value.empty() ? unsetenv(name) : setenv(name, value.c_str(), 1); };
+  restore("PATH", path);
+  restore("DD_LIB_DIR", before_lib);
+  restore("DD_PYTHON", before_python);
+  fs::remove_all(root);
 }
