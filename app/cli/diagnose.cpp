@@ -9,6 +9,8 @@
 #include <mutex>
 
 #include "backends/backend.hpp"
+#include "backends/cudnn/frontend/ask.hpp"
+#include "cli/asking.hpp"
 #include "cli/output.hpp"
 #include "cli/recorded.hpp"
 #include "cli/services.hpp"
@@ -154,18 +156,21 @@ Predicted predict(const std::vector<session::BatchItem>& items, const RunOptions
   Predicted out;
   out.of_item.resize(items.size());
   std::vector<std::vector<std::string>> labels(items.size());
+  Asking asking(items, run, settings);
   std::mutex lock;
   std::size_t done = 0;
   // Rules alone disturb no measurement, so that all processors may evaluate them.
   ops::parallel_for(static_cast<std::int64_t>(items.size()), {0, session::stop_flag()}, [&](std::int64_t task, int) {
     const auto i = static_cast<std::size_t>(task);
     if (!answered_by_rules(items[i])) return;
-    Modelled modelled = model(items[i], run, settings, brief);
+    Modelled modelled = model(items[i], run, settings, brief, asking.for_item(i));
     out.of_item[i] = std::move(modelled.cases);
     labels[i] = std::move(modelled.labels);
     const std::lock_guard<std::mutex> hold(lock);
     progress.update(++done, items.size());
   });
+  progress.clear();
+  asking.report_left_out(run);
   out.matrices = tables_of(items, out, labels);
   if (brief)
     for (std::vector<report::Case>& cases : out.of_item)
@@ -269,6 +274,13 @@ int run_worker_verb() {
   session::WorkerSetup setup;
   setup.backends = backends::all_backends();
   setup.parse_spec = [](std::string_view text) { return spec::parse_json(text); };
+  setup.ask = [](const spec::OpSpec& spec, const std::string& library, const std::string& device) {
+    if (library == "cudnn") return cudnn::answer(spec, device);
+    report::Asked unknown;
+    unknown.library = library;
+    unknown.error = report::Error{"no-such-library", fmt::format("this worker cannot ask {}", library), "worker"};
+    return unknown;
+  };
   return session::run_worker(STDIN_FILENO, STDOUT_FILENO, setup);
 }
 

@@ -34,7 +34,7 @@ struct RunOptions {
   double reference_budget_s = 0;  // past it, the reference is sampled
   std::optional<std::string> save_tensors;  // folder
   bool fix = false;
-  Ask ask = Ask::cudnn;
+  std::optional<Ask> ask;         // absent: cuDNN, for a limited number of calls
   std::optional<std::string> python;  // interpreter of the torch worker, and whose NVIDIA wheels come first
   std::vector<std::string> lib_dirs;  // folders of NVIDIA's libraries; nothing else is tried then
   std::optional<bool> redact;     // absent: as the verb thinks fit

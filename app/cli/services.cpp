@@ -2,6 +2,7 @@
 
 #include "backends/backend.hpp"
 #include "backends/cuda_runtime/environment.hpp"
+#include "backends/cudnn/frontend/ask.hpp"
 #include "cli/torch_files.hpp"
 #include "facts/derive.hpp"
 #include "facts/machine.hpp"
@@ -37,6 +38,17 @@ session::Services services(const RunOptions& run) {
   out.gpu_findings = cuda::findings_for_a_run;
   out.canonical = spec::canonical;
   out.repro = spec::repro_line;
+  return out;
+}
+
+session::AskService ask_service(const RunOptions& run) {
+  session::AskService out;
+  // A worker of its own: the toolkit's stand-in of the driver that it may load must not meet a backend that runs.
+  out.worker = session::native_worker();
+  out.worker.name = "ask";
+  if (run.python) out.worker.environment.emplace_back("DD_PYTHON", *run.python);
+  out.device = cudnn::device_properties_of;
+  out.canonical = spec::canonical;
   return out;
 }
 

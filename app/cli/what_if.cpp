@@ -97,7 +97,7 @@ void set_exit_code(report::Case& c, const spec::OpSpec& spec, const session::Set
 
 bool is_modelled(const spec::OpSpec& spec) { return !here(spec.context.target); }
 
-Modelled model(const session::BatchItem& item, const RunOptions& run, const session::Settings& settings, bool brief) {
+Modelled model(const session::BatchItem& item, const RunOptions& run, const session::Settings& settings, bool brief, session::Asker* asker) {
   Modelled out;
   const spec::OpSpec& spec = *item.spec;
   const frameworks::Framework* framework = framework_of(spec);
@@ -125,6 +125,8 @@ Modelled model(const session::BatchItem& item, const RunOptions& run, const sess
     derived = facts::derive_facts(nowhere);
     options.derived = &*derived;
   }
+  if (asker)
+    options.ask = [asker](const spec::OpSpec& call, const std::string& library, const facts::DeviceProfile& device) { return asker->ask(call, library, device); };
   options.canonical = spec::canonical;
   options.repro = spec::repro_line;
   const auto add = [&](const facts::DeviceProfile* target, const std::string& label) {

@@ -5,6 +5,7 @@
 
 #include "cli/options.hpp"
 #include "report/report.hpp"
+#include "session/ask.hpp"
 #include "session/batch.hpp"
 
 namespace dd::cli {
@@ -16,7 +17,7 @@ struct Modelled {
   std::vector<report::Case> cases;   // one per target
   std::vector<std::string> labels;   // the targets' names
 };
-// `brief`: only what a line in a list and a table need.
-Modelled model(const session::BatchItem& item, const RunOptions& run, const session::Settings& settings, bool brief);
+// `brief`: only what a line in a list and a table need. `asker` may be nullptr: then no library is asked.
+Modelled model(const session::BatchItem& item, const RunOptions& run, const session::Settings& settings, bool brief, session::Asker* asker);
 
 }  // namespace dd::cli

@@ -10,6 +10,7 @@
 #include "backends/libraries/onednn.hpp"
 #include "backends/libraries/openblas.hpp"
 #include "backends/tables.hpp"
+#include "dispatch/asked.hpp"
 #include "dispatch/dispatch.hpp"
 #include "evidence/answer/rules.hpp"
 #include "frameworks/framework.hpp"
@@ -22,8 +23,8 @@ Availability always_there() { return {true, "part of this tool", {}}; }
 
 // Default order within an operator: fast paths first, plain loops last. For dense products oneDNN comes first because it
 // works on bf16 and 8-bit integers as they are and is the faster of the two for f32; f64 is left to OpenBLAS by rule.
-const std::array<Backend, 18>& table() {
-  static const std::array<Backend, 18> rows = {{
+const std::array<Backend, 19>& table() {
+  static const std::array<Backend, 19> rows = {{
       {.name = "cpu-flash", .op = spec::Op::sdpa, .summary = "tiles with an online softmax; never stores the scores",
        .library = "own code", .fast = true, .rank = 10, .rules = cpu_flash::rules, .probe = always_there,
        .extra_bytes = cpu_flash::extra_bytes, .run = cpu_flash::run},
@@ -48,6 +49,9 @@ const std::array<Backend, 18>& table() {
       {.name = "cpu-naive", .op = spec::Op::gemm, .summary = "plain loops, any element type, quantized or not",
        .library = "own code", .quantized = true, .dense = true, .rank = 90, .rules = cpu_naive::gemm_rules, .probe = always_there,
        .extra_bytes = cpu_naive::extra_bytes, .run = cpu_naive::run},
+      {.name = "cudnn", .op = spec::Op::sdpa, .summary = "cuDNN's fused attention graph; its heuristics pick the engine", .library = "cuDNN", .device = "cuda",
+       .fast = true, .rank = 5, .rules = cudnn_attention::rules, .probe = cudnn_attention::probe, .add_facts = cudnn_attention::add_facts,
+       .extra_bytes = cudnn_attention::extra_bytes},
       {.name = "cuda-flash", .op = spec::Op::sdpa, .summary = "our own fused kernel on tensor cores; never stores the scores",
        .library = "own code", .device = "cuda", .fast = true, .rank = 10, .rules = cuda_flash::rules, .probe = own_kernels_available, .add_facts = add_device_facts,
        .extra_bytes = cuda_flash::extra_bytes, .run = cuda_flash::run},
@@ -96,6 +100,7 @@ const rules::Registry& catalogue() {
     all.add(dispatch::policy_rules());
     all.add(dispatch::memory_rules());
     all.add(dispatch::outcome_rules());
+    all.add(dispatch::asked_rules());
     all.add(evidence::evidence_rules());
     all.add(cuda::environment_rules());
     all.add(frameworks::torch::environment_rules());

@@ -60,6 +60,13 @@ RunResult run_attention(const RunRequest& request);
 RunResult run_gemm(const RunRequest& request);
 }  // namespace cuda_naive
 
+namespace cudnn_attention {
+std::span<const rules::Rule> rules();
+Availability probe();
+void add_facts(facts::FactSet& facts);
+std::int64_t extra_bytes(const spec::OpSpec& spec);
+}  // namespace cudnn_attention
+
 namespace cuda_flash {
 std::span<const rules::Rule> rules();
 std::int64_t extra_bytes(const spec::OpSpec& spec);

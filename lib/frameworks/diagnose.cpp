@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "dispatch/asked.hpp"
 #include "frameworks/framework.hpp"
 
 namespace dd::frameworks {
@@ -74,6 +75,15 @@ CandidateResult judge(const Candidate& candidate, const spec::OpSpec& spec, fact
     Finding finding = rules::evaluate(rule, facts, with_met);
     fold.add(rule, finding.status);
     keep(std::move(finding));
+  }
+  // A library that was asked itself is held against the rules, where these decide.
+  if (dispatch::was_asked(candidate.name, facts) && fold.standing() != Standing::unknown) {
+    facts.set(facts::Id::rules_block, fold.standing() != Standing::eligible);
+    for (const Rule& rule : dispatch::asked_rules()) {
+      Finding finding = rules::evaluate(rule, facts, with_met);
+      fold.add(rule, finding.status);
+      keep(std::move(finding));
+    }
   }
   dispatch::set_policy_facts(facts, spec.policy, std::string(candidate.name));
   bool denied = false;

@@ -81,6 +81,28 @@ struct Error {
   std::string code, text, source;
 };
 
+struct AskedEngine {  // one engine of a library, asked on its own
+  std::int64_t id = 0;
+  std::string name;                // what is known about the engine of that number; may be empty
+  bool accepted = false;
+  bool offered = false;            // among the plans of the library's heuristics, which know the device
+  std::int64_t workspace = -1;     // bytes; -1 not known
+  std::vector<std::string> notes;  // behaviour notes
+  std::string code, reason;        // when declined: the library's status and its own words
+};
+
+// A library's own answer to whether it would serve the call on a device, which need not be here.
+struct Asked {
+  std::string library, version, frontend, device;
+  std::optional<Error> error;          // why there is no answer: unavailable, crashed, timed out, ...
+  std::string refusal;                 // of the call as a whole, before any engine was asked
+  std::vector<std::int64_t> order;     // engines that accept, as the heuristics rank them
+  std::vector<AskedEngine> engines;
+  std::vector<std::string> doubts;     // what in this answer is not to be relied on, and why
+  bool answered() const { return !error; }
+  bool serves() const { return !error && !order.empty(); }
+};
+
 struct Attempt {
   std::string policy;  // allow | force
   std::string mode;
@@ -98,6 +120,7 @@ struct Candidate {
   Grade grade = Grade::modelled;
   std::vector<Finding> findings;
   std::vector<Attempt> attempts;
+  std::optional<Asked> asked;
 };
 
 struct Step {

@@ -69,6 +69,14 @@ void each(const json& j, const char* key, F&& use) {
     if (n++ < list_limit) use(part);
 }
 
+std::vector<std::string> texts(const json& j, const char* key) {
+  std::vector<std::string> out;
+  each(j, key, [&](const json& n) {
+    if (n.is_string()) out.push_back(n.get<std::string>().substr(0, text_limit));
+  });
+  return out;
+}
+
 std::vector<Operation> operations(const json& j, const char* key) {
   std::vector<Operation> out;
   each(j, key, [&](const json& o) {
@@ -90,11 +98,12 @@ Evidence evidence(const json& j) {
   each(j, "conversions", [&](const json& c) {
     if (c.is_object()) e.conversions.push_back({text(c, "kind"), text(c, "what"), integer(c, "bytes")});
   });
-  each(j, "notes", [&](const json& n) {
-    if (n.is_string()) e.notes.push_back(n.get<std::string>().substr(0, text_limit));
-  });
+  e.notes = texts(j, "notes");
   return e;
 }
+
+json to_json(const report::Error& e) { return {{"code", e.code}, {"text", e.text}, {"source", e.source}}; }
+report::Error error(const json& j) { return {text(j, "code"), text(j, "text"), text(j, "source")}; }
 
 json to_json(const report::Timing& t) {
   return {{"runs", t.runs}, {"median", t.median}, {"minimum", t.minimum}, {"spread", t.spread}, {"noise", t.noise}, {"peak_bytes", t.peak_bytes}};
@@ -111,14 +120,41 @@ report::Timing timing(const json& j) {
   return t;
 }
 
+json to_json(const report::Asked& a) {
+  json j = {{"library", a.library}, {"version", a.version}, {"frontend", a.frontend}, {"device", a.device}, {"refusal", a.refusal},
+            {"order", a.order}, {"doubts", a.doubts}, {"engines", json::array()}};
+  for (const report::AskedEngine& e : a.engines)
+    j["engines"].push_back({{"id", e.id}, {"name", e.name}, {"accepted", e.accepted}, {"offered", e.offered}, {"workspace", e.workspace},
+                            {"notes", e.notes}, {"code", e.code}, {"reason", e.reason}});
+  if (a.error) j["error"] = to_json(*a.error);
+  return j;
+}
+
+bool flag(const json& j, const char* key) {
+  const auto it = j.find(key);
+  return it != j.end() && it->is_boolean() && it->get<bool>();
+}
+
+report::Asked asked(const json& j) {
+  report::Asked a{text(j, "library"), text(j, "version"), text(j, "frontend"), text(j, "device"), std::nullopt, text(j, "refusal"), {}, {}, texts(j, "doubts")};
+  if (j.contains("error") && j["error"].is_object()) a.error = error(j["error"]);
+  each(j, "order", [&](const json& id) {
+    if (id.is_number_integer()) a.order.push_back(id.get<std::int64_t>());
+  });
+  each(j, "engines", [&](const json& e) {
+    if (e.is_object())
+      a.engines.push_back({integer(e, "id", -1), text(e, "name"), flag(e, "accepted"), flag(e, "offered"), integer(e, "workspace", -1), texts(e, "notes"),
+                           text(e, "code"), text(e, "reason")});
+  });
+  return a;
+}
+
 Done done(const json& j) {
   Done d;
   d.id = integer(j, "id", -1);
   d.outcome = core::from_text<report::Outcome>(text(j, "outcome")).value_or(report::Outcome::failed);
-  if (j.contains("error") && j["error"].is_object()) {
-    const json& e = j["error"];
-    d.error = report::Error{text(e, "code"), text(e, "text"), text(e, "source")};
-  }
+  if (j.contains("error") && j["error"].is_object()) d.error = error(j["error"]);
+  if (j.contains("asked") && j["asked"].is_object()) d.asked = asked(j["asked"]);
   if (j.contains("evidence")) d.evidence = evidence(j["evidence"]);
   if (j.contains("timing") && j["timing"].is_object()) d.timing = timing(j["timing"]);
   d.ran = text(j, "ran");
@@ -137,6 +173,7 @@ std::string to_line(const Job& job) {
   j["spec"] = json::parse(job.spec_json, nullptr, false);
   j["output"] = {{"path", job.output}, {"offset", job.output_offset}, {"dtype", core::to_text(job.output_dtype)}, {"shape", job.output_shape},
                  {"strides", job.output_strides.empty() ? spec::contiguous_strides(job.output_shape) : job.output_strides}, {"start", job.output_start}};
+  if (!job.device.empty()) j["device"] = job.device;
   if (job.bench)
     j["bench"] = {{"min_runs", job.bench->min_runs}, {"min_seconds", job.bench->min_seconds}, {"max_seconds", job.bench->max_seconds}};
   return dump(j) + "\n";
@@ -150,7 +187,8 @@ std::string to_line(const Started& started) { return line_of({{"dd", "started"},
 
 std::string to_line(const Done& d) {
   json j = {{"dd", "done"}, {"id", d.id}, {"outcome", core::to_text(d.outcome)}, {"evidence", to_json(d.evidence)}, {"seconds", d.seconds}, {"peak_bytes", d.peak_bytes}};
-  if (d.error) j["error"] = {{"code", d.error->code}, {"text", d.error->text}, {"source", d.error->source}};
+  if (d.error) j["error"] = to_json(*d.error);
+  if (d.asked) j["asked"] = to_json(*d.asked);
   if (d.timing) j["timing"] = to_json(*d.timing);
   if (!d.ran.empty()) j["ran"] = d.ran;
   return line_of(j);
@@ -197,6 +235,7 @@ core::Result<Job> parse_job(std::string_view line) {
   each(j, "allowed", [&](const json& a) {
     if (a.is_string()) job.allowed.push_back(a.get<std::string>());
   });
+  job.device = text(j, "device");
   job.inputs = text(j, "inputs");
   job.threads = static_cast<int>(std::clamp<std::int64_t>(integer(j, "threads"), 0, 4096));
   if (!j.contains("output") || !j["output"].is_object()) return wrong("output");

@@ -32,7 +32,9 @@ struct Job {
   std::string backend;
   std::string spec_json;  // canonical spec
   spec::Mode mode = spec::Mode::eager;
-  std::string policy = "force";  // allow | force: what the attempt is for; a framework worker sets its switches by it
+  // allow | force: what the attempt is for; a framework worker sets its switches by it. ask: nothing is run, the backend's
+  // library is asked whether it would serve the call on `device`; then there are no inputs and no output.
+  std::string policy = "force";
   std::vector<std::string> allowed;  // under allow: backends that the framework may use, in order; empty: all
   std::string inputs;            // safetensors file
   std::string output;            // file of guard band, data, guard band
@@ -43,6 +45,7 @@ struct Job {
   std::int64_t output_start = 0;             // storage offset of the first element, in elements
   int threads = 0;
   std::optional<BenchPlan> bench;
+  std::string device;            // under the policy ask: the device that the library is asked about, in the library's own form
 };
 
 struct Hello {
@@ -64,6 +67,7 @@ struct Done {
   std::optional<report::Error> error;
   report::Evidence evidence;
   std::optional<report::Timing> timing;
+  std::optional<report::Asked> asked;  // what the library said of the call, engine by engine
   std::string ran;       // backend that a framework picked by itself, when the worker knows
   double seconds = 0;    // of the call alone
   std::int64_t peak_bytes = 0;  // memory beyond what was held before the call; 0: not known

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "dispatch/asked.hpp"
 #include "facts/derive.hpp"
+#include "session/ask.hpp"
 #include "session/findings.hpp"
 #include "session/fix.hpp"
 #include "session/mask_file.hpp"
@@ -20,6 +22,7 @@ using frameworks::Framework;
 using frameworks::Standing;
 
 constexpr std::string_view assumed_torch = "2.14.1";  // newest release that was read line by line
+constexpr std::string_view assumed_cudnn = "9.19.0";  // release whose answers the rules were held against
 
 std::string_view eligibility_of(Standing standing) {
   switch (standing) {
@@ -27,6 +30,40 @@ std::string_view eligibility_of(Standing standing) {
     case Standing::unknown: return "unknown";
     default: return "blocked";
   }
+}
+
+// The library behind a candidate's answer, where one was asked.
+struct Answer {
+  std::string_view candidate;
+  report::Asked asked;
+  std::optional<bool> serves;  // where the answer decides
+};
+
+// One candidate of a call at most has a library that answers for itself. What it says becomes facts.
+std::optional<Answer> ask(const Diagnosis& d, const spec::OpSpec& spec, const facts::DeviceProfile* target, const WhatIfOptions& options, facts::FactSet& facts) {
+  if (!options.ask || !target) return std::nullopt;
+  for (const CandidateResult& c : d.candidates) {
+    const std::string_view library = library_behind(c.candidate.name);
+    if (library.empty()) continue;
+    auto asked = options.ask(spec, std::string(library), *target);
+    if (!asked) return std::nullopt;
+    const std::optional<bool> serves = settle(*asked, c.candidate.name, facts);
+    return Answer{c.candidate.name, std::move(*asked), serves};
+  }
+  return std::nullopt;
+}
+
+// The grade is that of the claim: asked where the library's own word and the candidate's standing are the same claim.
+void add_answer(const Answer& answer, report::Candidate& out) {
+  out.asked = answer.asked;
+  if (answer.serves && out.eligibility == (*answer.serves ? "eligible" : "blocked")) out.grade = report::Grade::asked;
+}
+
+std::string in_a_word(const report::Asked& a) {
+  std::string out = fmt::format("{} {} was asked about {}: ", a.library, a.version, a.device);
+  if (!a.refusal.empty()) return out + "it declines: " + a.refusal;
+  out += a.serves() ? fmt::format("engine {} would serve it", a.order.front()) : std::string("no engine of it would serve the call");
+  return out + (a.doubts.empty() ? "" : " (doubtful: " + a.doubts.front() + ")");
 }
 
 report::Candidate to_candidate(const CandidateResult& result, const std::optional<std::string>& selected, spec::Mode mode) {
@@ -194,6 +231,8 @@ facts::FactSet what_if_facts(const spec::OpSpec& spec, const facts::DeviceProfil
   facts::Version version;
   if (spec.context.framework == "torch" && !facts.known(Id::torch_version) && facts::Version::parse(assumed_torch, version))
     facts.set(Id::torch_version, version, facts::Provenance::assumed, "newest release that the rules were read from");
+  if (spec.context.framework == "native" && spec.is_attention() && !facts.known(Id::cudnn_version) && facts::Version::parse(assumed_cudnn, version))
+    facts.set(Id::cudnn_version, version, facts::Provenance::assumed, "release that the rules were measured with");
   return facts;
 }
 
@@ -217,13 +256,26 @@ report::Case what_if(const spec::OpSpec& spec, const std::string& id, const Fram
   facts::FactSet facts = what_if_facts(placed, target, options.derived);
   std::vector<std::string> notes;
   add_mask_content(placed, facts, notes);
-  const Diagnosis d = frameworks::diagnose(framework, placed, facts, options.with_met);
+  Diagnosis d = frameworks::diagnose(framework, placed, facts, options.with_met);
+  const std::optional<Answer> answer = ask(d, placed, target, options, facts);
+  if (answer) d = frameworks::diagnose(framework, placed, facts, options.with_met);
   framework.add_facts(placed, facts);
-  if (!options.brief) c.facts = to_report(facts);
   c.findings = to_report(d.call_findings, true);
-  for (const CandidateResult& result : d.candidates) c.candidates.push_back(to_candidate(result, d.error ? std::nullopt : d.selected, placed.mode));
+  if (answer && !answer->asked.answered()) {
+    for (const rules::Rule& rule : dispatch::asked_rules())
+      if (rule.id == "RUL013") c.findings.push_back(to_report(rules::evaluate(rule, facts)));
+  }
+  facts.clear(Id::run_backend);  // the library's word is in the report in full
+  if (!options.brief) c.facts = to_report(facts);
+  for (const CandidateResult& result : d.candidates) {
+    c.candidates.push_back(to_candidate(result, d.error ? std::nullopt : d.selected, placed.mode));
+    if (answer && answer->candidate == result.candidate.name) add_answer(*answer, c.candidates.back());
+  }
   c.decision = to_decision(d.decision);
   set_verdict(framework, d, facts, c);
+  for (const report::Candidate& candidate : c.candidates)
+    if (candidate.grade == report::Grade::asked && c.decision.selected == candidate.backend) c.verdict.grade = report::Grade::asked;
+  if (answer && answer->asked.answered()) c.verdict.because.push_back(in_a_word(answer->asked));
   add_confidence(framework, d, facts, c);
   c.verdict.because.insert(c.verdict.because.end(), notes.begin(), notes.end());
   add_cost(placed, target, d.selected, c);

@@ -1,6 +1,8 @@
 // What a framework's dispatcher would do with a call, on a GPU that need not be here: nothing is run, every grade is
-// `modelled`. Pure apart from reading a mask file that the spec names.
+// `modelled`, or `asked` where a library answered for itself. Pure apart from reading a mask file that the spec names and
+// from that question.
 #pragma once
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +19,8 @@ struct WhatIfOptions {
   bool fix = false;       // --fix: try each proposal, also on the CPU reference
   bool brief = false;     // verdict and candidates only: no proposals, no facts
   const facts::FactSet* derived = nullptr;  // derive_facts of the spec without its target, when several targets are asked
+  // The library behind a candidate, asked about the target; absent: nobody is asked.
+  std::function<std::optional<report::Asked>(const spec::OpSpec&, const std::string& library, const facts::DeviceProfile&)> ask = {};
   std::string (*canonical)(const spec::OpSpec&) = nullptr;
   std::string (*repro)(const spec::OpSpec&) = nullptr;
 };

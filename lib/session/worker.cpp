@@ -94,7 +94,7 @@ class NativeWorker {
 
   Done serve(const Job& job) {
     try {
-      return run(job);
+      return job.policy == "ask" ? ask(job) : run(job);
     } catch (const std::bad_alloc&) {
       return failure(job.id, Outcome::out_of_memory, "bad_alloc", "an allocation failed");
     } catch (const std::exception& e) {
@@ -111,14 +111,31 @@ class NativeWorker {
     return nullptr;
   }
 
+  core::Problems read_spec(const Job& job) {
+    if (job.spec_json == spec_text_) return {};
+    auto parsed = setup_.parse_spec(job.spec_json);
+    if (!parsed) return parsed.problems();
+    spec_ = std::make_unique<spec::OpSpec>(std::move(*parsed));
+    spec_text_ = job.spec_json;
+    return {};
+  }
+
+  Done ask(const Job& job) {
+    if (core::Problems problems = read_spec(job); !problems.empty())
+      return failure(job.id, Outcome::failed, "job", core::to_text(problems.front()));
+    if (!setup_.ask) return failure(job.id, Outcome::unavailable, "no-asking", "this worker cannot ask a library");
+    Done d;
+    d.id = job.id;
+    const double start = now();
+    d.asked = setup_.ask(*spec_, job.backend, job.device);
+    d.seconds = now() - start;
+    d.outcome = Outcome::matched;
+    return d;
+  }
+
   // Spec and inputs stay the same for all attempts at one case.
   core::Problems prepare(const Job& job) {
-    if (job.spec_json != spec_text_) {
-      auto parsed = setup_.parse_spec(job.spec_json);
-      if (!parsed) return parsed.problems();
-      spec_ = std::make_unique<spec::OpSpec>(std::move(*parsed));
-      spec_text_ = job.spec_json;
-    }
+    if (core::Problems problems = read_spec(job); !problems.empty()) return problems;
     if (job.inputs != inputs_path_) {
       inputs_.clear();
       inputs_path_.clear();

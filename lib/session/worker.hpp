@@ -12,6 +12,8 @@ namespace dd::session {
 struct WorkerSetup {
   std::span<const backends::Backend> backends;
   core::Result<spec::OpSpec> (*parse_spec)(std::string_view canonical_json) = nullptr;
+  // Asks the library of a backend about a device that need not be here (policy ask).
+  report::Asked (*ask)(const spec::OpSpec& spec, const std::string& backend, const std::string& device) = nullptr;
 };
 
 // Serves until the input ends; returns the exit status. Standard output is pointed at standard error, so that what

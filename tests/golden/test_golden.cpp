@@ -73,10 +73,18 @@ Report sample() {
   c.facts = {{"head_dim", std::int64_t{4}, "elements", "spec"}, {"memory_available", std::int64_t{3} << 20, "bytes", "measured"},
              {"blas_core", std::string("Zen"), "", "library"}, {"sm_count", std::monostate{}, "", "profile"}};
   c.reference = Reference{"attention", "f64", "an error model", "all rows", 0.002};
-  Candidate fast{"back-fast", "backend", "blocked", true, Grade::ran, {finding("AAA001", "blocked", "unmet"), finding("AAA002", "slow", "met")}, {}};
+  Candidate fast{"back-fast", "backend", "blocked", true, Grade::ran, {finding("AAA001", "blocked", "unmet"), finding("AAA002", "slow", "met")}, {}, {}};
   fast.attempts = {attempt("force", Outcome::blocked)};
   fast.attempts[0].error = Error{"AAA001", "title of AAA001", "rules"};
-  Candidate slow{"back-slow", "backend", "eligible", false, Grade::ran, {finding("AAA003", "slow", "unmet")}, {}};
+  fast.asked = Asked{"libX", "9.8.7", "1.2.3", "gpu-x", std::nullopt, "", {9, 8},
+                     {{0, "", false, false, -1, {}, "CODE_PATTERN", "engine 0 is not for this"},
+                      {5, "", false, false, -1, {}, "CODE_PATTERN", "engine 5 is not for this"},
+                      {6, "", false, false, -1, {}, "CODE_SHAPE", "too wide | by far"},
+                      {8, "old kernels", true, true, 4096, {}, "", ""},
+                      {9, "new kernels", true, true, 0, {"runtime-compilation"}, "", ""},
+                      {11, "", true, false, -1, {}, "", ""}},
+                     {"a stride of q is odd"}};
+  Candidate slow{"back-slow", "backend", "eligible", false, Grade::ran, {finding("AAA003", "slow", "unmet")}, {}, {}};
   slow.attempts = {attempt("allow", Outcome::off), attempt("force", Outcome::crashed)};
   slow.attempts[0].comparison = comparison();
   slow.attempts[0].evidence.operators = {{"op<a|b>", "detail", "profiler", 2, 0.001}};
@@ -85,6 +93,7 @@ Report sample() {
   slow.attempts[0].evidence.notes = {"a note"};
   slow.attempts[0].timing = Timing{11, 0.0012, 0.0011, 0.05, "quiet", 0, 0, 4096};
   slow.attempts[1].error = Error{"SIGSEGV", "signal 11", "worker"};
+  slow.asked = Asked{"libY", "", "", "gpu-x", Error{"SIGKILL", "the worker was ended", "supervisor"}, "", {}, {}, {}};
   c.candidates = {fast, slow};
   c.decision = {"allow", {"back-fast", "back-slow"}, {{"back-fast", "passed-over", {"AAA001"}}, {"back-slow", "chosen", {"AAA003"}}}, "back-slow"};
   c.verdict = {Status::wrong_result, Grade::ran, "back-slow is off", {"3 of 128 elements"}};

@@ -133,13 +133,16 @@ class Torch final : public Framework {
     c.kernels = efficient_kernels;
     return c;
   }
+  // The selector does not ask cuDNN: where cuDNN has no engine after all, it is chosen and the call fails.
   static Candidate cudnn() {
+    static constexpr std::string_view cudnn_errors[] = {"RUL011"};
     Candidate c{"torch-cudnn", "attention through a cuDNN graph"};
     c.fast = true;
     c.rules = torch_attention::cudnn_rules();
     c.positions = torch_attention::cudnn_positions();
     c.version = Id::torch_version;
     c.operators = cudnn_events;
+    c.raising = cudnn_errors;
     return c;
   }
   static Candidate cpu_flash() {

@@ -28,6 +28,14 @@ struct GroupedFinding {
 };
 std::vector<GroupedFinding> grouped_findings(const Case& c, bool with_met);
 
+// A library's own answer: one line of verdict, then who accepts, who declines and why (same reasons together), and what
+// is not to be relied on.
+struct AskedLine {
+  std::string label, text;
+};
+std::string asked_headline(const Asked& asked);
+std::vector<AskedLine> asked_lines(const Asked& asked);
+
 // The attempt that the dispatcher's choice ran (policy allow, first mode), nullptr when there is none.
 const Attempt* chosen_attempt(const Case& c);
 const Attempt* attempt_of(const Candidate& candidate, std::string_view policy);

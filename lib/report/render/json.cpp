@@ -109,14 +109,31 @@ Json attempt(const Attempt& a) {
   return out;
 }
 
+Json asked(const Asked& a) {
+  const auto engine = [](const AskedEngine& e) {
+    return Json{{"id", e.id}, {"name", e.name}, {"accepted", e.accepted}, {"offered", e.offered}, {"workspace", e.workspace < 0 ? Json(nullptr) : Json(e.workspace)},
+                {"notes", e.notes}, {"code", e.code}, {"reason", e.reason}};
+  };
+  Json out = {{"library", a.library}, {"version", a.version}, {"frontend", a.frontend}, {"device", a.device}};
+  out["serves"] = a.answered() ? Json(a.serves()) : Json(nullptr);
+  out["error"] = a.error ? Json{{"code", a.error->code}, {"text", a.error->text}, {"source", a.error->source}} : Json(nullptr);
+  out["refusal"] = a.refusal;
+  out["order"] = a.order;
+  out["engines"] = list(a.engines, engine);
+  out["doubts"] = a.doubts;
+  return out;
+}
+
 Json candidate(const Candidate& c) {
-  return {{"backend", c.backend},
-          {"layer", c.layer},
-          {"eligibility", c.eligibility},
-          {"fast", c.fast},
-          {"grade", core::to_text(c.grade)},
-          {"findings", list(c.findings, finding)},
-          {"attempts", list(c.attempts, attempt)}};
+  Json out = {{"backend", c.backend},
+              {"layer", c.layer},
+              {"eligibility", c.eligibility},
+              {"fast", c.fast},
+              {"grade", core::to_text(c.grade)},
+              {"findings", list(c.findings, finding)},
+              {"attempts", list(c.attempts, attempt)}};
+  if (c.asked) out["asked"] = asked(*c.asked);
+  return out;
 }
 
 Json decision(const Decision& d) {

@@ -63,6 +63,18 @@ std::string findings(const Case& c, bool with_met) {
   return out;
 }
 
+std::string asked(const Case& c) {
+  std::string out;
+  for (const Candidate& candidate : c.candidates) {
+    if (!candidate.asked) continue;
+    out += fmt::format("Asked: `{}`: {}\n\n", candidate.backend, asked_headline(*candidate.asked));
+    const auto lines = asked_lines(*candidate.asked);
+    for (const AskedLine& l : lines) out += fmt::format("- {}: {}\n", l.label, l.text);
+    out += lines.empty() ? "" : "\n";
+  }
+  return out;
+}
+
 std::string one_case(const Case& c, int verbosity) {
   if (!c.problems.empty()) {
     std::string out = fmt::format("### {}: error\n\n", c.id);
@@ -76,6 +88,7 @@ std::string one_case(const Case& c, int verbosity) {
   if (c.reference) out += fmt::format("- reference: {}; {}\n", c.reference->name, c.reference->scope);
   out += "\n";
   if (!c.candidates.empty()) out += candidates(c) + "\n";
+  out += asked(c);
   if (const std::string text = findings(c, verbosity > 0); !text.empty()) out += "Findings:\n\n" + text + "\n";
   if (!c.decision.steps.empty()) {
     out += fmt::format("Decision (policy {}):\n\n", c.decision.policy);

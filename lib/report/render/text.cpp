@@ -87,6 +87,18 @@ void candidates(Writer& w, const Case& c) {
   for (const Candidate& candidate : c.candidates) attempt_lines(w, candidate, width);
 }
 
+void asked(Writer& w, const Case& c) {
+  for (const Candidate& candidate : c.candidates) {
+    if (!candidate.asked) continue;
+    w.line("");
+    w.line(fmt::format("{}  {}: {}", w.ink("asked", Ink::bold), candidate.backend, asked_headline(*candidate.asked)));
+    std::size_t width = 0;
+    const auto lines = asked_lines(*candidate.asked);
+    for (const AskedLine& l : lines) width = std::max(width, std::min<std::size_t>(l.label.size(), 30));
+    for (const AskedLine& l : lines) w.line(fmt::format("  {:<{}}  {}", l.label, width, l.text));
+  }
+}
+
 // With the fast path taken, what makes the other candidates slow is no part of the answer.
 bool beside_the_point(const Case& c, const GroupedFinding& g) {
   if (c.verdict.status != Status::fast_path || g.backends.empty() || g.finding->level == "blocked") return false;
@@ -290,6 +302,7 @@ std::string render_case(const Case& c, const TextOptions& options) {
   if (options.verbosity < 0) return w.take();
   background(w, c);
   candidates(w, c);
+  asked(w, c);
   findings(w, c);
   decision(w, c);
   evidence(w, c);

@@ -1,5 +1,5 @@
-#include "backends/cudnn/ask.hpp"
-#include "backends/cudnn/reasons.hpp"
+#include "backends/cudnn/frontend/ask.hpp"
+#include "backends/cudnn/frontend/reasons.hpp"
 #include "support/catch.hpp"
 
 using namespace dd::cudnn;

@@ -52,6 +52,44 @@ TEST_CASE("protocol: a job survives the line") {
   CHECK(back->bench == job.bench);
 }
 
+TEST_CASE("protocol: a question to a library and its answer survive the line") {
+  Job job;
+  job.spec_json = R"({"op":"sdpa"})";
+  job.backend = "cudnn";
+  job.policy = "ask";
+  job.device = R"({"deviceVer":900})";
+  const auto back = parse_job(stripped(to_line(job)));
+  REQUIRE(back.ok());
+  CHECK(back->policy == "ask");
+  CHECK(back->device == job.device);
+  Done d;
+  d.id = 4;
+  d.outcome = report::Outcome::matched;
+  d.asked = report::Asked{"cuDNN", "9.19.0", "1.32.0", "h100", std::nullopt, "no \xff", {9, 8}, {{9, "Hopper", true, true, 16, {"note"}, "", ""}, {4, "", false, false, -1, {}, "CODE", "why"}}, {"doubt"}};
+  const Message message = parse_message(stripped(to_line(d)));
+  REQUIRE(std::holds_alternative<Done>(message));
+  const auto& asked = std::get<Done>(message).asked;
+  REQUIRE(asked);
+  CHECK(asked->serves());
+  CHECK(asked->version == "9.19.0");
+  CHECK(asked->order == std::vector<std::int64_t>{9, 8});
+  REQUIRE(asked->engines.size() == 2);
+  CHECK(asked->engines[0].workspace == 16);
+  CHECK(asked->engines[0].notes == std::vector<std::string>{"note"});
+  CHECK(asked->engines[1].code == "CODE");
+  CHECK(asked->engines[1].workspace == -1);
+  CHECK(asked->doubts == std::vector<std::string>{"doubt"});
+  d.asked->error = report::Error{"ENV025", "no library", "loader"};
+  const Message without = parse_message(stripped(to_line(d)));
+  CHECK_FALSE(std::get<Done>(without).asked->answered());
+  const Message hostile = parse_message(R"({"dd":"done","id":1,"asked":{"engines":[3,{"id":"x","accepted":"yes"}],"order":["a",1.5],"doubts":{}}})");
+  const auto& odd = std::get<Done>(hostile).asked;
+  REQUIRE(odd);
+  CHECK(odd->engines.size() == 1);
+  CHECK_FALSE(odd->engines[0].accepted);
+  CHECK_FALSE(odd->serves());
+}
+
 TEST_CASE("protocol: an answer survives the line, bytes that are no UTF-8 included") {
   Done d;
   d.id = 3;

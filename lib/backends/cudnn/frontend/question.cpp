@@ -2,7 +2,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "backends/cudnn/ask.hpp"
+#include "backends/cudnn/frontend/ask.hpp"
 
 namespace dd::cudnn {
 namespace {
@@ -87,6 +87,19 @@ std::string device_properties(const AskDevice& d) {
       {"smClockRateKHz", d.sm_clock_khz}, {"memClockRateKHz", d.memory_clock_khz}, {"l2CacheSize", d.l2_bytes}, {"cudaDeviceId", 0},
       {"deviceVer", d.compute_capability * 10}, {"driverVer", 13000}, {"deviceName", d.name}};
   return json.dump();
+}
+
+std::optional<std::string> device_properties_of(const facts::DeviceProfile& profile) {
+  const auto capability = profile.get("compute_capability");
+  if (profile.device_type != "cuda" || !capability) return std::nullopt;
+  AskDevice d;
+  d.compute_capability = static_cast<int>(*capability);
+  d.name = profile.name;
+  d.sm_count = static_cast<int>(profile.get("sm_count").value_or(d.sm_count));
+  d.shared_optin_bytes = profile.get("shared_memory_per_block").value_or(0);
+  d.memory_bytes = profile.get("memory_bytes").value_or(d.memory_bytes);
+  d.l2_bytes = profile.get("l2_bytes").value_or(d.l2_bytes);
+  return device_properties(d);
 }
 
 }  // namespace dd::cudnn

@@ -4,7 +4,7 @@
 // not 16-byte aligned, total memory, f32 and f64 products (refused for lack of a device, whatever the engine could do).
 //
 // Call it in a worker process only: cuDNN crashes on some input. The first call takes about a second, later ones 5 ms.
-// Without the frontend's headers at build time ask_absent.cpp takes the place of ask.cpp.
+// Without the frontend's headers at build time frontend_absent.cpp takes the place of frontend.cpp and engines.cpp.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "core/dtype.hpp"
+#include "facts/profiles.hpp"
+#include "report/report.hpp"
 #include "spec/spec.hpp"
 
 namespace dd::cudnn {
@@ -35,31 +37,20 @@ struct ProductQuestion {
   core::DType compute = core::DType::f32;
 };
 
-struct EngineAnswer {
-  std::int64_t id = 0;
-  std::string name;                // what is known about the engine of that number in this release; may be empty
-  bool accepted = false;
-  bool offered = false;            // among the plans of the heuristics, which know the architecture
-  std::int64_t workspace = -1;     // bytes; -1 unknown
-  std::vector<std::string> notes;  // behaviour notes
-  std::string code, reason;        // when declined: cuDNN's status and its own words
-};
-
-struct Answer {
-  std::string problem;             // not empty: the question could not be asked, and why
-  std::string problem_id;          // rule id that belongs to it, where there is one
-  std::string cudnn_version, frontend_version, device;
-  std::string refusal;             // the frontend's or the graph's refusal before any engine was asked
-  std::vector<std::int64_t> order; // ids of engines that accept, as the heuristics rank them
-  std::vector<EngineAnswer> engines;
-  bool supported() const { return problem.empty() && !order.empty(); }
-};
+using EngineAnswer = report::AskedEngine;
+using Answer = report::Asked;
 
 bool ask_built();                  // whether this build can ask at all
 std::string frontend_version();    // empty when it cannot
 
 Answer ask(const AttentionQuestion& question, const std::string& device_json);
 Answer ask(const ProductQuestion& question, const std::string& device_json);
+Answer not_asked(std::string code, std::string why);
+
+// A call of the command line asked as a whole, with the doubts that belong to the answer.
+Answer answer(const spec::OpSpec& spec, const std::string& device_json);
+// What an answer about this call cannot be relied on for.
+std::vector<std::string> doubts(const spec::OpSpec& spec, const Answer& answer, std::int64_t device_bytes);
 
 // From a valid spec. A boolean mask becomes a bias of q's type, which is a conversion that the caller has to make.
 AttentionQuestion attention_question(const spec::OpSpec& spec);
@@ -76,5 +67,7 @@ struct AskDevice {
   std::string name = "device";
 };
 std::string device_properties(const AskDevice& device);
+// nullopt: no NVIDIA GPU.
+std::optional<std::string> device_properties_of(const facts::DeviceProfile& profile);
 
 }  // namespace dd::cudnn

@@ -1,4 +1,4 @@
-#include "backends/cudnn/reasons.hpp"
+#include "backends/cudnn/frontend/reasons.hpp"
 
 #include <algorithm>
 #include <array>
