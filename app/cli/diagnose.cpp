@@ -11,6 +11,7 @@
 #include "backends/backend.hpp"
 #include "backends/cudnn/frontend/ask.hpp"
 #include "cli/asking.hpp"
+#include "backends/common/recorded.hpp"
 #include "cli/output.hpp"
 #include "cli/recorded.hpp"
 #include "cli/services.hpp"
@@ -273,6 +274,7 @@ int run_batch(const Invocation& in, const std::vector<std::string>& argv) {
 int run_worker_verb() {
   session::WorkerSetup setup;
   setup.backends = backends::all_backends();
+  setup.run = backends::run_recorded;
   setup.parse_spec = [](std::string_view text) { return spec::parse_json(text); };
   setup.ask = [](const spec::OpSpec& spec, const std::string& library, const std::string& device) {
     if (library == "cudnn") return cudnn::answer(spec, device);

@@ -1,16 +1,23 @@
 // backends, devices and env: what is here.
 #include <fmt/format.h>
 
+#include <chrono>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "backends/backend.hpp"
 #include "backends/catalogue.hpp"
+#include "backends/common/device_profile.hpp"
+#include "backends/cuda_runtime/driver.hpp"
+#include "backends/cuda_runtime/libraries.hpp"
 #include "backends/environment.hpp"
 #include "cli/output.hpp"
 #include "cli/verbs.hpp"
+#include "core/version.hpp"
 #include "facts/machine.hpp"
 #include "facts/profiles.hpp"
 #include "report/render/format.hpp"
+#include "spec/values.hpp"
 
 namespace dd::cli {
 namespace {
@@ -69,9 +76,63 @@ std::string profile_text(const facts::DeviceProfile& p) {
   return out;
 }
 
+// "cuda", "cuda:1" -> number of the device.
+std::optional<int> gpu_number(std::string_view text) {
+  if (text == "cuda") return 0;
+  if (!text.starts_with("cuda:")) return std::nullopt;
+  const auto value = spec::parse_int(text.substr(5));
+  return value && *value >= 0 && *value < 1024 ? std::optional(static_cast<int>(*value)) : std::nullopt;
+}
+
+int record_device(const Invocation& in) {
+  const auto ordinal = in.arguments.empty() ? std::optional(0) : gpu_number(in.arguments.front());
+  if (!ordinal) {
+    complain("error: devices --record: a GPU that is here is recorded: cuda or cuda:N");
+    return 2;
+  }
+  const auto today = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now());
+  const std::chrono::year_month_day date(today);
+  const std::string day = fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()), static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
+  const auto profile = backends::device_profile(*ordinal, day, fmt::format("dispatchdoctor {}", core::tool_version()));
+  if (!profile) {
+    complain(profile.problems());
+    return 5;
+  }
+  const std::string text = profile->dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  // What is written has to be readable again; a driver that answers nonsense is found here and not by the next user.
+  if (const auto read = facts::parse_profile(text, *in.run.record_file); !read) {
+    complain(read.problems());
+    return 4;
+  }
+  std::ofstream out(*in.run.record_file, std::ios::binary);
+  out << text;
+  out.flush();
+  if (!out) {
+    complain(fmt::format("error: {}: cannot be written", *in.run.record_file));
+    return 2;
+  }
+  print(fmt::format("{}: {}\n", *in.run.record_file, (*profile)["title"].get<std::string>()));
+  return 0;
+}
+
+// The GPUs of this machine, or why there is none.
+std::string gpus_text() {
+  const cuda::LibraryRecord& driver = cuda::library(cuda::Library::driver);
+  if (!driver || driver.stub) return fmt::format("  {:<14}none: {}\n", "cuda", driver ? "only the toolkit's stand-in of the driver is here" : driver.error);
+  std::string out;
+  for (int i = 0; i < 64; ++i) {
+    const auto d = cuda::describe_device(i);
+    if (!d) return out.empty() ? fmt::format("  {:<14}none: {}\n", "cuda", core::to_text(d.problems().front())) : out;
+    out += fmt::format("  {:<14}{}, compute capability {}.{}, {} multiprocessors, {}\n", fmt::format("cuda:{}", i), d->name, d->compute_capability / 10,
+                       d->compute_capability % 10, d->sm_count, report::human_bytes(d->memory_bytes));
+  }
+  return out;
+}
+
 }  // namespace
 
 int run_devices(const Invocation& in) {
+  if (in.run.record_file) return record_device(in);
   std::vector<facts::DeviceProfile> shown;
   for (const std::string& name : in.arguments) {
     auto found = facts::find_profiles(name);
@@ -95,6 +156,7 @@ int run_devices(const Invocation& in) {
   }
   const facts::Machine& m = facts::machine();
   print(fmt::format("here\n  {:<14}{}, {} threads, {}\n", "host", m.cpu_model.empty() ? "processor unknown" : m.cpu_model, m.threads, m.isa));
+  print(gpus_text());
   print("profiles (GPUs that need not be here; `dispatchdoctor devices NAME` shows the fields and their sources)\n");
   for (const facts::DeviceProfile& p : shown) print(fmt::format("  {:<14}{}\n", p.name, p.title));
   return 0;

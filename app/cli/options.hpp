@@ -40,6 +40,8 @@ struct RunOptions {
   std::optional<bool> redact;     // absent: as the verb thinks fit
   std::optional<std::string> specs_file;  // trace, logs: where the specs found go
   std::vector<std::string> kernels;       // trace: bare kernel names
+  std::optional<std::string> record_file; // devices: where the profile of the GPU that is here goes
+  bool run_blocked = false;               // also run what a rule blocks, to hold rule against library
   bool help = false;
   bool version = false;
 };

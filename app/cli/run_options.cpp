@@ -85,6 +85,7 @@ constexpr RunOption table[] = {
      }},
     {{"Run", "--fix", "", F, "", "", "try the proposed changes", ""}, diagnosing, [](RunOptions& r, Text t) { return set_on(r.fix, t); }},
     {{"Run", "--bench", "", F, "", "", "measure time as well", ""}, diagnosing, [](RunOptions& r, Text t) { return set_on(r.bench, t); }},
+    {{"Run", "--run-blocked", "", F, "", "", "also run what a rule blocks, to hold the rules against the libraries", ""}, diagnosing, [](RunOptions& r, Text t) { return set_on(r.run_blocked, t); }},
     {{"Run", "--timeout", "", V, "S", "60", "seconds after which one attempt is stopped", "5"}, diagnosing, [](RunOptions& r, Text t) { return set_seconds(r.timeout_s, t); }},
     {{"Run", "--jobs", "-j", V, "N", "1", "attempts at the same time", "2"}, diagnosing, set_jobs},
     {{"Run", "--reference-budget", "", V, "S", "10", "seconds for the reference; past them it is sampled", "30"}, diagnosing, [](RunOptions& r, Text t) { return set_seconds(r.reference_budget_s, t); }},
@@ -99,6 +100,7 @@ constexpr RunOption table[] = {
     {{"Output", "--junit", "", V, "FILE", "", "also write the report as JUnit XML", "report.xml"}, diagnosing, [](RunOptions& r, Text t) { return set_file(r.junit_file, t); }},
     {{"Output", "--output", "-o", V, "FILE", "", "where the recorded specs are written (else recorded.jsonl)", "calls.jsonl"}, of(Verb::record), [](RunOptions& r, Text t) { return set_file(r.json_file, t); }},
     {{"Output", "--specs", "", V, "FILE", "", "write the specs of the calls found, ready for run", "specs.jsonl"}, reading, [](RunOptions& r, Text t) { return set_file(r.specs_file, t); }},
+    {{"Output", "--record", "", V, "FILE", "", "write the profile of the GPU that is here (cuda:N chooses one); --target FILE reads it", "gpu.json"}, of(Verb::devices), [](RunOptions& r, Text t) { return set_file(r.record_file, t); }},
     {{"Input", "--kernel", "", R, "NAME", "", "judge a kernel name instead of a file; repeatable", "ampere_sgemm_128x128_tn"}, of(Verb::trace),
      [](RunOptions& r, Text t) -> std::string {
        if (t.empty()) return "a kernel name";

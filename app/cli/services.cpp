@@ -69,6 +69,7 @@ core::Result<session::Settings> settings(const RunOptions& run) {
   }
   out.unknown_passes = run.unknown_passes;
   out.with_met = run.verbosity > 0;
+  out.run_blocked = run.run_blocked;
   if (!problems.empty()) return problems;
   return out;
 }

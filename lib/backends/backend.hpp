@@ -11,6 +11,7 @@
 
 #include "core/tensor.hpp"
 #include "report/report.hpp"
+#include "report/timing.hpp"
 #include "rules/rule.hpp"
 #include "spec/spec.hpp"
 
@@ -22,12 +23,14 @@ struct RunRequest {
   core::Tensor& out;              // poisoned, contiguous in the logical output shape, guard bands around it
   spec::Mode mode = spec::Mode::eager;
   int threads = 0;                // 0: all
+  const report::BenchPlan* bench = nullptr;  // a backend on a device also times itself by the device's clock
 };
 
 struct RunResult {
   report::Outcome outcome = report::Outcome::matched;  // matched here means "ran": comparing is the parent's work
   std::optional<report::Error> error;                  // for refused, failed, unavailable, out_of_memory
   report::Evidence evidence;
+  std::optional<report::Timing> timing;  // only when asked for
 };
 
 struct Availability {

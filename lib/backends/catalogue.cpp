@@ -101,6 +101,7 @@ const rules::Registry& catalogue() {
     all.add(dispatch::memory_rules());
     all.add(dispatch::outcome_rules());
     all.add(dispatch::asked_rules());
+    all.add(dispatch::recording_rules());
     all.add(evidence::evidence_rules());
     all.add(cuda::environment_rules());
     all.add(frameworks::torch::environment_rules());

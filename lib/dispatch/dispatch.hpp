@@ -49,6 +49,10 @@ std::span<const rules::Rule> policy_rules();
 // RUL and NUM rules: what a run showed (facts rules_block and run.*) held against the rules and against the reference.
 std::span<const rules::Rule> outcome_rules();
 
+// EVD rules about attempts on a GPU (facts run.*): whether kernels were recorded, whether the call can be captured, whether
+// the replay runs the same kernels, whether the clocks held while it was timed.
+std::span<const rules::Rule> recording_rules();
+
 // MEM rules (facts memory_needed and memory_available): in force for every backend that would really run.
 std::span<const rules::Rule> memory_rules();
 

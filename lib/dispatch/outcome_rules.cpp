@@ -48,6 +48,45 @@ std::span<const Rule> outcome_rules() {
   return table;
 }
 
+std::span<const Rule> recording_rules() {
+  static const Source cupti{"CUPTI activity around the attempt; result codes of cuptiActivityEnable", "13.0", "2026-11-29"};
+  static const Source graph{"stream capture and the nodes of its graph (cuStreamBeginCapture, cuGraphGetNodes)", "13.0", "2026-11-29"};
+  static const Source nvml{"clock event reasons of NVML before and after the timed runs", "13.0", "2026-11-29"};
+  static constexpr std::string_view call = "sdpa --q 1x8x256x64 --dtype f16 --causal --target cuda:0";
+  static constexpr std::string_view captured = "sdpa --q 1x8x256x64 --dtype f16 --causal --target cuda:0 --mode eager,captured";
+  static const Rule table[] = {
+      {.id = "EVD080", .name = "kernels-not-recorded", .title = "the kernels of this run could not be recorded", .level = Level::warns,
+       .blame = Blame::setting, .scope = "*", .applies = all({stated(Id::run_recording), differs(Id::run_recording, "missing")}),  // ENV027 speaks of that
+       .requires_that = equals(Id::run_recording, "recorded"),
+       .effect = "the grade stays ran, not traced: which kernels ran is known only from the backend's own word and from captured graphs",
+       .fix = {"not-permitted: set the driver option NVreg_RestrictProfilingToAdminUsers=0 or run "
+               "with CAP_SYS_ADMIN; failed: end other profilers, and see that the driver is as new as CUPTI; or add --mode captured",
+               Keeps::function, {Change::change_setting}},
+       .source = cupti, .blocked_example = call, .passing_example = call},
+      {.id = "EVD081", .name = "kernel-named-but-not-seen", .title = "a kernel that the backend names was not among the recorded ones", .level = Level::warns,
+       .blame = Blame::library_version, .scope = "*", .applies = equals(Id::run_recording, "recorded"), .requires_that = at_most(Id::run_unseen, 0),
+       .effect = "the backend's own word and the recording disagree; the recording counts",
+       .fix = {"report the call with the environment record; the evidence lists both", Keeps::function}, .source = cupti, .blocked_example = call,
+       .passing_example = call},
+      {.id = "EVD082", .name = "cannot-be-captured", .title = "the call runs but cannot be recorded into a CUDA graph", .level = Level::warns,
+       .blame = Blame::library_version, .scope = "*", .applies = stated(Id::run_captured), .requires_that = is_true(Id::run_captured),
+       .effect = "a program that captures this call fails, or has to leave it out of its graph",
+       .fix = {"use a backend that can be captured, or keep this call outside the captured region", Keeps::function, {Change::change_policy}}, .source = graph,
+       .blocked_example = captured, .passing_example = captured},
+      {.id = "EVD083", .name = "captured-kernels-differ", .title = "the captured graph runs other kernels than the eager call", .level = Level::warns,
+       .blame = Blame::heuristic, .scope = "*", .applies = stated(Id::run_same_kernels), .requires_that = is_true(Id::run_same_kernels),
+       .effect = "what was measured or judged in one mode says nothing about the other",
+       .fix = {"diagnose the mode that the program uses; the evidence lists the kernels of both", Keeps::function, {Change::change_setting}}, .source = graph,
+       .blocked_example = captured, .passing_example = captured},
+      {.id = "EVD084", .name = "clocks-lowered-while-timed", .title = "the device lowered its clocks while it was timed", .level = Level::warns,
+       .blame = Blame::hardware, .scope = "*", .applies = all({stated(Id::run_throttle), differs(Id::run_throttle, "unknown")}),
+       .requires_that = equals(Id::run_throttle, "none"), .effect = "times are longer than the device allows, and not the same from run to run",
+       .fix = {"let the device cool, raise its power limit, or lock its clocks, then measure again", Keeps::function, {Change::change_setting}},
+       .source = nvml, .blocked_example = call, .passing_example = call},
+  };
+  return table;
+}
+
 std::span<const Rule> memory_rules() {
   static const Rule table[] = {
       {.id = "MEM001", .name = "memory-short", .title = "the memory that is free does not hold this call on this backend",

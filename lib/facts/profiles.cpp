@@ -130,8 +130,15 @@ Result<DeviceProfile> parse_profile(std::string_view json_text, const std::strin
   profile.title = text_member(object, "title", true, problems, file);
   profile.architecture = text_member(object, "architecture", false, problems, file);
   for (auto it = object.begin(); it != object.end(); ++it)
-    if (it.key() != "name" && it.key() != "title" && it.key() != "architecture" && it.key() != "fields")
+    if (it.key() != "name" && it.key() != "title" && it.key() != "architecture" && it.key() != "fields" && it.key() != "recorded" && it.key() != "cudnn_device")
       problems.push_back({it.key(), {}, {}, "unknown field", file});
+  // What was recorded beside the fields is for readers and for cuDNN; no rule reads it.
+  if (const auto recorded = object.find("recorded"); recorded != object.end() && !recorded->is_object())
+    problems.push_back({"recorded", {}, "an object", "of the wrong type", file});
+  if (const auto cudnn = object.find("cudnn_device"); cudnn != object.end()) {
+    if (cudnn->is_object()) profile.cudnn_device = cudnn->dump(-1, ' ', false, json::error_handler_t::replace);
+    else problems.push_back({"cudnn_device", {}, "an object", "of the wrong type", file});
+  }
   const auto fields = object.find("fields");
   if (fields == object.end() || !fields->is_object()) {
     problems.push_back({"fields", {}, "an object", "missing", file});
@@ -206,6 +213,20 @@ Result<std::vector<DeviceProfile>> find_profiles(std::string_view list) {
   if (!problems.empty()) return problems;
   if (out.empty()) return Problem{"--target", {}, {}, "names no target", {}, 0};
   return out;
+}
+
+const DeviceProfile* profile_of_gpu(std::string_view name, int compute_capability, int sm_count, std::int64_t memory_bytes) {
+  std::string words = " ";
+  for (const char c : name) words += std::isalnum(static_cast<unsigned char>(c)) != 0 ? static_cast<char>(std::tolower(static_cast<unsigned char>(c))) : ' ';
+  words += ' ';
+  for (const DeviceProfile& profile : known_profiles()) {
+    const std::string first = " " + profile.name.substr(0, profile.name.find('-')) + " ";
+    const std::int64_t memory = profile.get("memory_bytes").value_or(0);
+    // The driver keeps a few per cent of the memory for itself, and data sheets count in powers of ten.
+    const bool fits = memory > 0 && memory_bytes > memory * 9 / 10 && memory_bytes < memory * 11 / 10;
+    if (words.find(first) != std::string::npos && profile.get("compute_capability") == compute_capability && profile.get("sm_count") == sm_count && fits) return &profile;
+  }
+  return nullptr;
 }
 
 void apply(const DeviceProfile& profile, FactSet& facts) {

@@ -25,6 +25,7 @@ struct DeviceProfile {
   std::string architecture;  // may be empty
   std::string device_type = "cuda";
   std::map<std::string, ProfileField> fields;
+  std::string cudnn_device;  // cuDNN's own JSON of the device, where the profile was recorded on it; else empty
 
   std::optional<std::int64_t> get(std::string_view field) const;
 };
@@ -45,6 +46,9 @@ const std::vector<DeviceProfile>& known_profiles();
 core::Result<DeviceProfile> find_profile(std::string_view target);
 // --target: names, paths, or `all` (every named GPU), separated by commas.
 core::Result<std::vector<DeviceProfile>> find_profiles(std::string_view list);
+
+// The named profile of a GPU that is here, by what its driver says; null when none fits.
+const DeviceProfile* profile_of_gpu(std::string_view name, int compute_capability, int sm_count, std::int64_t memory_bytes);
 
 // Sets device_type, target, compute_capability and the other facts that the profile knows; those that it does not know
 // become unknown, so that nothing of a present GPU shines through.

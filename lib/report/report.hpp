@@ -67,6 +67,8 @@ struct Evidence {
   std::vector<Conversion> conversions;
   std::vector<Operation> syncs;
   std::vector<std::string> notes;  // e.g. "scores materialised: 4 MiB"
+  // Kernels of a device run: recorded | missing | not-permitted | failed; empty where nothing was to be recorded.
+  std::string recording = {};
 };
 
 struct Timing {
@@ -75,6 +77,10 @@ struct Timing {
   std::string noise;                           // verdict on the noise, e.g. "quiet", "noisy"
   double tflops = 0, gbytes_per_second = 0;
   std::int64_t peak_bytes = 0;
+  double limit_tflops = 0, limit_gbytes_per_second = 0;  // of the device, for this element type; 0: not known
+  std::string method = {};                             // whose clock, and what was done between two runs
+  std::string clocks_before = {}, clocks_after = {};   // of the device; empty where there is none
+  std::string throttle = {};                           // none | unknown | why the device lowered its clocks
 };
 
 struct Error {

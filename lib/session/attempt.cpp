@@ -161,6 +161,8 @@ report::Attempt CaseRun::attempt(const AttemptRequest& request, const ops::cases
     return a;
   }
   a.timing = timed.done.timing;
+  if (!a.timing->clocks_before.empty())
+    a.evidence.notes.push_back(fmt::format("timed by {}; clocks before {}; after {}; throttled: {}", a.timing->method, a.timing->clocks_before, a.timing->clocks_after, a.timing->throttle));
   if (a.timing->median > 0) {
     double bytes = static_cast<double>(data_bytes_);
     for (const auto& [role, tensor] : inputs_) bytes += static_cast<double>(tensor.storage_bytes);

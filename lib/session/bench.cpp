@@ -1,8 +1,6 @@
 #include "session/bench.hpp"
 
-#include <algorithm>
 #include <chrono>
-#include <cmath>
 
 namespace dd::session {
 namespace {
@@ -11,60 +9,17 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Linear interpolation between the ranks of sorted values.
-double quantile(const std::vector<double>& sorted, double q) {
-  const double at = q * static_cast<double>(sorted.size() - 1);
-  const auto low = static_cast<std::size_t>(at);
-  const std::size_t high = std::min(low + 1, sorted.size() - 1);
-  return sorted[low] + (at - static_cast<double>(low)) * (sorted[high] - sorted[low]);
-}
-
-bool settled(const std::vector<double>& runs) {
-  if (runs.size() < 3) return false;
-  const auto [low, high] = std::minmax_element(runs.end() - 3, runs.end());
-  return *high - *low <= quiet_spread * *low;
-}
-
 }  // namespace
 
-std::string_view noise_of(double spread, int runs) {
-  if (runs < 3) return "too few runs";
-  if (spread <= quiet_spread) return "quiet";
-  return spread <= noisy_spread ? "noisy" : "too noisy to rank";
-}
-
-report::Timing summarize(std::vector<double> seconds) {
-  report::Timing t;
-  t.runs = static_cast<int>(seconds.size());
-  if (seconds.empty()) {
-    t.noise = noise_of(0, 0);
-    return t;
-  }
-  std::sort(seconds.begin(), seconds.end());
-  t.median = quantile(seconds, 0.5);
-  t.minimum = seconds.front();
-  t.spread = t.median > 0 ? (quantile(seconds, 0.75) - quantile(seconds, 0.25)) / t.median : 0;
-  t.noise = noise_of(t.spread, t.runs);
-  return t;
-}
-
-report::Timing measure(const std::function<bool()>& call, const BenchPlan& plan) {
-  const double begin = now();
-  std::vector<double> warm, runs;
-  const auto timed = [&](std::vector<double>& into) {
+report::Timing measure(const std::function<bool()>& call, const report::BenchPlan& plan) {
+  const auto timed = [&]() -> std::optional<double> {
     const double start = now();
-    if (!call()) return false;
-    into.push_back(now() - start);
-    return true;
+    if (!call()) return std::nullopt;
+    return now() - start;
   };
-  while (!settled(warm) && now() - begin < 0.25 * plan.max_seconds)
-    if (!timed(warm)) return summarize({});
-  const double measured = now();
-  while (static_cast<int>(runs.size()) < plan.min_runs || now() - measured < plan.min_seconds) {
-    if (!runs.empty() && now() - begin > plan.max_seconds) break;
-    if (!timed(runs)) break;
-  }
-  return summarize(std::move(runs));
+  report::Timing t = report::summarize(report::repeat(timed, plan));
+  t.method = "host clock around the whole call";
+  return t;
 }
 
 }  // namespace dd::session

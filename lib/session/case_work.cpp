@@ -97,6 +97,7 @@ bool CaseWork::stopped() const { return stop_signal() != 0 || (run_ && run_->int
 
 report::Attempt CaseWork::run_attempt(const AttemptRequest& request, std::string* which) {
   report::Attempt a = run_->attempt(request, reference_, which);
+  if (a.timing) add_limits(*a.timing);
   if (!ran(a.outcome)) return a;
   const std::string name = request.backend.empty() ? (which && !which->empty() ? *which : "default") : request.backend;
   if (saver_) saver_->output(name, request.policy, a.mode, run_->output());
@@ -109,6 +110,7 @@ report::Attempt CaseWork::run_attempt(const AttemptRequest& request, std::string
 }
 
 void CaseWork::hold_against_rules(Entry& e, const report::Attempt& a) {
+  hold_recording(e, a);
   if (!ran(a.outcome) && a.outcome != report::Outcome::refused) return;
   using facts::Id;
   const auto set = [&](Id id, facts::Value value) { e.facts.set(id, std::move(value), facts::Provenance::measured, "run"); };
@@ -122,7 +124,8 @@ void CaseWork::hold_against_rules(Entry& e, const report::Attempt& a) {
     }
   };
   // Where the rules cannot tell, there is nothing to disagree with.
-  if (e.out.eligibility != "unknown") add("RUL");
+  // A call that runs and cannot be captured was not refused by any rule's lack; hold_recording has said so.
+  if (e.out.eligibility != "unknown" && !(a.error && a.error->code == "cannot-capture")) add("RUL");
   if (!a.comparison) return;
   const report::Comparison& c = *a.comparison;
   const bool inexact = c.exact_pass.find("differ") != std::string::npos;

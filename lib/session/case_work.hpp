@@ -41,6 +41,9 @@ class CaseWork {
   report::Attempt run_attempt(const AttemptRequest& request, std::string* which = nullptr);
   // Rule against library, and what the comparison says, as findings of the candidate; each once.
   void hold_against_rules(Entry& e, const report::Attempt& a);
+  // What was recorded of an attempt on a GPU, and eager against captured, as findings (case_recording.cpp).
+  void hold_recording(Entry& e, const report::Attempt& a);
+  void compare_modes(Entry& e);
   void take_decision(const dispatch::Decision& decision);
   Entry* entry(std::string_view name);
   report::Case finish();
@@ -57,6 +60,8 @@ class CaseWork {
   std::vector<Entry> entries_;
   core::TensorMap inputs_;
   ops::cases::ReferenceValues reference_;
+  void add_limits(report::Timing& timing) const;   // of the device, where its profile is known
+  void add_found(Entry& e, std::span<const rules::Rule> rules);
   std::unique_ptr<CaseRun> run_;
   std::optional<ExactPass> exact_;
   std::optional<TensorSaver> saver_;

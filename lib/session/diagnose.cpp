@@ -132,7 +132,7 @@ class NativeCase : CaseWork {
     }
     const AttemptRequest request{&services_.workers.front(), e.out.backend, policy, mode, {}};
     report::Attempt a = run_attempt(request);
-    e.out.grade = report::Grade::ran;
+    e.out.grade = std::max(e.out.grade, report::Grade::ran);
     hold_against_rules(e, a);
     e.out.attempts.push_back(std::move(a));
     return e.out.attempts.back();
@@ -167,6 +167,7 @@ class NativeCase : CaseWork {
     for (spec::Mode mode : spec_.further_modes)
       for (Entry& e : entries_)
         if (mode != spec_.mode) attempt(e, "force", mode);
+    for (Entry& e : entries_) compare_modes(e);
   }
 
   const bool here_ = on_this_machine(spec_.context.target);

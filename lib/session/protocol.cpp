@@ -56,6 +56,7 @@ json to_json(const std::vector<Operation>& list) {
 
 json to_json(const Evidence& e) {
   json j = {{"operators", to_json(e.operators)}, {"library_calls", to_json(e.library_calls)}, {"kernels", to_json(e.kernels)}, {"syncs", to_json(e.syncs)}, {"notes", e.notes}, {"conversions", json::array()}};
+  if (!e.recording.empty()) j["recording"] = e.recording;
   for (const report::Conversion& c : e.conversions) j["conversions"].push_back({{"kind", c.kind}, {"what", c.what}, {"bytes", c.bytes}});
   return j;
 }
@@ -95,6 +96,7 @@ Evidence evidence(const json& j) {
   e.library_calls = operations(j, "library_calls");
   e.kernels = operations(j, "kernels");
   e.syncs = operations(j, "syncs");
+  e.recording = text(j, "recording");
   each(j, "conversions", [&](const json& c) {
     if (c.is_object()) e.conversions.push_back({text(c, "kind"), text(c, "what"), integer(c, "bytes")});
   });
@@ -106,7 +108,8 @@ json to_json(const report::Error& e) { return {{"code", e.code}, {"text", e.text
 report::Error error(const json& j) { return {text(j, "code"), text(j, "text"), text(j, "source")}; }
 
 json to_json(const report::Timing& t) {
-  return {{"runs", t.runs}, {"median", t.median}, {"minimum", t.minimum}, {"spread", t.spread}, {"noise", t.noise}, {"peak_bytes", t.peak_bytes}};
+  return {{"runs", t.runs}, {"median", t.median}, {"minimum", t.minimum}, {"spread", t.spread}, {"noise", t.noise}, {"peak_bytes", t.peak_bytes}, {"method", t.method},
+          {"clocks_before", t.clocks_before}, {"clocks_after", t.clocks_after}, {"throttle", t.throttle}};
 }
 
 report::Timing timing(const json& j) {
@@ -117,6 +120,10 @@ report::Timing timing(const json& j) {
   t.spread = real(j, "spread");
   t.noise = text(j, "noise");
   t.peak_bytes = integer(j, "peak_bytes");
+  t.method = text(j, "method");
+  t.clocks_before = text(j, "clocks_before");
+  t.clocks_after = text(j, "clocks_after");
+  t.throttle = text(j, "throttle");
   return t;
 }
 

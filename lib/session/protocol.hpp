@@ -13,6 +13,7 @@
 #include "core/dtype.hpp"
 #include "core/result.hpp"
 #include "report/report.hpp"
+#include "report/timing.hpp"
 #include "spec/spec.hpp"
 
 namespace dd::session {
@@ -20,12 +21,7 @@ namespace dd::session {
 constexpr int protocol_version = 1;
 constexpr std::size_t line_limit = 4 << 20;  // bytes of one line; longer ones are dropped as a whole
 
-struct BenchPlan {
-  int min_runs = 10;
-  double min_seconds = 0.2;  // of measured runs
-  double max_seconds = 5.0;  // warm-up included
-  bool operator==(const BenchPlan&) const = default;
-};
+using report::BenchPlan;
 
 struct Job {
   std::int64_t id = 0;

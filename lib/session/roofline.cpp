@@ -5,20 +5,10 @@
 #include <algorithm>
 
 namespace dd::session {
-namespace {
 
 using core::DType;
 
-double size_of(DType dtype) { return core::info(dtype).bits / 8.0; }
-
-double elements(const spec::Dims& shape) {
-  double n = 1;
-  for (std::int64_t extent : shape) n *= static_cast<double>(extent);
-  return n;
-}
-
-// Peak rate for this type: tensor cores where the profile lists them.
-std::optional<double> peak(const facts::DeviceProfile& device, DType dtype, bool tf32) {
+std::optional<double> peak_rate(const facts::DeviceProfile& device, DType dtype, bool tf32) {
   const char* field = nullptr;
   switch (dtype) {
     case DType::f64: field = "flops_f64"; break;
@@ -35,9 +25,19 @@ std::optional<double> peak(const facts::DeviceProfile& device, DType dtype, bool
   return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
 }
 
+namespace {
+
+double size_of(DType dtype) { return core::info(dtype).bits / 8.0; }
+
+double elements(const spec::Dims& shape) {
+  double n = 1;
+  for (std::int64_t extent : shape) n *= static_cast<double>(extent);
+  return n;
+}
+
 void set_bound(PathCost& cost, const facts::DeviceProfile* device, DType dtype, bool tf32) {
   if (!device) return;
-  const auto rate = peak(*device, dtype, tf32);
+  const auto rate = peak_rate(*device, dtype, tf32);
   const auto bandwidth = device->get("memory_bandwidth");
   if (rate && bandwidth) cost.bound = std::max(cost.flops / *rate, cost.traffic / static_cast<double>(*bandwidth));
 }

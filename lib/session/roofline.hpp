@@ -25,6 +25,9 @@ std::vector<PathCost> path_costs(const spec::OpSpec& spec, const facts::DevicePr
 // Adds one line for each path of interest to the verdict: the chosen one, and the fused one where that is another.
 void add_cost(const spec::OpSpec& spec, const facts::DeviceProfile* device, const std::optional<std::string>& selected, report::Case& c);
 
+// The device's peak rate for this type, operations a second: tensor cores where the profile lists them.
+std::optional<double> peak_rate(const facts::DeviceProfile& device, core::DType dtype, bool tf32);
+
 std::string bytes_text(double bytes);  // "4.0 MiB"
 
 }  // namespace dd::session

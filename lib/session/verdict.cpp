@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "session/bench.hpp"
+#include "report/timing.hpp"
 
 namespace dd::session {
 namespace {
@@ -78,20 +78,27 @@ std::string first_reason(const Case& c, bool fast_only) {
 
 // What the choice costs against the best other backend, when the timings can tell them apart.
 void add_cost(Case& c, const Candidate& selected) {
-  const auto timing = [](const Candidate& candidate) -> const report::Timing* {
-    for (const Attempt& a : candidate.attempts)
-      if (a.timing && a.timing->runs > 2 && a.timing->median > 0) return &*a.timing;
-    return nullptr;
+  // Only like is compared with like: the same mode, the same clock, the same state of the caches.
+  const Attempt* own_attempt = nullptr;
+  const auto timed = [&](const Attempt& a) {
+    return a.timing && a.timing->runs > 2 && a.timing->median > 0 &&
+           (!own_attempt || (a.mode == own_attempt->mode && a.timing->method == own_attempt->timing->method));
   };
-  const report::Timing* own = timing(selected);
-  if (!own) return;
+  const auto timing = [&](const Candidate& candidate) -> const report::Timing* {
+    const auto a = std::find_if(candidate.attempts.begin(), candidate.attempts.end(), timed);
+    return a == candidate.attempts.end() || (candidate.eligibility == "blocked" && &candidate != &selected) ? nullptr : &*a->timing;
+  };
+  const auto first = std::find_if(selected.attempts.begin(), selected.attempts.end(), timed);
+  if (first == selected.attempts.end()) return;
+  own_attempt = &*first;
+  const report::Timing* own = &*first->timing;
   const Candidate* best = nullptr;
   for (const Candidate& other : c.candidates)
     if (&other != &selected && timing(other) && (!best || timing(other)->median < timing(*best)->median)) best = &other;
   if (!best) return;
   const double ratio = own->median / timing(*best)->median;
-  const double noise = std::max({own->spread, timing(*best)->spread, quiet_spread});
-  if (noise > noisy_spread) c.verdict.because.push_back("timings are too noisy to rank");
+  const double noise = std::max({own->spread, timing(*best)->spread, report::quiet_spread});
+  if (noise > report::noisy_spread) c.verdict.because.push_back("timings are too noisy to rank");
   else if (ratio > 1 + noise) c.verdict.because.push_back(fmt::format("{} took {:.2f} times as long as {}", selected.backend, ratio, best->backend));
   else if (ratio < 1 - noise) c.verdict.because.push_back(fmt::format("the next best, {}, took {:.2f} times as long", best->backend, 1 / ratio));
   else c.verdict.because.push_back(fmt::format("no difference to {} beyond the noise", best->backend));
@@ -228,6 +235,7 @@ void set_verdict(Case& c) {
   c.verdict = {};
   c.verdict.grade = report::Grade::ran;
   const Candidate* selected = c.decision.selected ? find(c, *c.decision.selected) : nullptr;
+  if (selected && selected->grade == report::Grade::traced) c.verdict.grade = report::Grade::traced;
   if (selected) selection(c, *selected);
   else no_selection(c);
   const bool anything = std::any_of(c.candidates.begin(), c.candidates.end(), [](const Candidate& candidate) {

@@ -104,6 +104,10 @@ class NativeWorker {
     }
   }
 
+  // After an error on a device its context may be spoiled for good (illegal address), which would be blamed on the next
+  // attempt: the process ends, and that attempt gets a fresh one.
+  bool spoiled() const { return spoiled_; }
+
  private:
   const backends::Backend* find(const std::string& name, spec::Op op) const {
     for (const backends::Backend& b : setup_.backends)
@@ -176,7 +180,9 @@ class NativeWorker {
     auto out = open_output(job);
     if (!out) return failure(job.id, Outcome::failed, "job", core::to_text(out.problems().front()));
 
-    const backends::RunRequest request{*spec_, inputs_, *out, job.mode, job.threads};
+    backends::RunRequest request{*spec_, inputs_, *out, job.mode, job.threads};
+    // A device times itself; on the processor the whole call is timed below.
+    if (job.bench && backend->device != "cpu") request.bench = &*job.bench;
     Done d;
     d.id = job.id;
     // Off-heap memory that an earlier attempt freed must not count as this one's.
@@ -184,14 +190,16 @@ class NativeWorker {
     const bool peak_known = reset_peak_resident();
     const std::int64_t before = resident_bytes(::getpid()).value_or(0);
     const double start = now();
-    backends::RunResult result = backend->run(request);
+    backends::RunResult result = setup_.run ? setup_.run(*backend, request) : backend->run(request);
     d.seconds = now() - start;
     if (peak_known) d.peak_bytes = std::max<std::int64_t>(0, peak_resident_bytes().value_or(before) - before);
     if (job.bench && result.outcome == Outcome::matched) {
-      d.timing = measure([&] { return backend->run(request).outcome == Outcome::matched; }, *job.bench);
+      request.bench = nullptr;
+      d.timing = result.timing ? std::move(*result.timing) : measure([&] { return backend->run(request).outcome == Outcome::matched; }, *job.bench);
       d.timing->peak_bytes = d.peak_bytes;
     }
     d.outcome = result.outcome;
+    spoiled_ = backend->device != "cpu" && d.outcome == Outcome::failed;
     d.error = std::move(result.error);
     d.evidence = std::move(result.evidence);
     return d;
@@ -202,6 +210,7 @@ class NativeWorker {
   std::string spec_text_;
   core::TensorMap inputs_;
   std::string inputs_path_;
+  bool spoiled_ = false;
 };
 
 }  // namespace
@@ -230,6 +239,7 @@ int run_worker(int in_fd, int out_fd, const WorkerSetup& setup) {
     const Done done = worker.serve(*job);
     std::fflush(nullptr);
     send(out, to_line(done));
+    if (worker.spoiled()) ::_exit(0);
   }
 }
 

@@ -14,6 +14,8 @@ struct WorkerSetup {
   core::Result<spec::OpSpec> (*parse_spec)(std::string_view canonical_json) = nullptr;
   // Asks the library of a backend about a device that need not be here (policy ask).
   report::Asked (*ask)(const spec::OpSpec& spec, const std::string& backend, const std::string& device) = nullptr;
+  // Runs one attempt, with whatever watches it (backends::run_recorded); absent: the backend alone.
+  backends::RunResult (*run)(const backends::Backend&, const backends::RunRequest&) = nullptr;
 };
 
 // Serves until the input ends; returns the exit status. Standard output is pointed at standard error, so that what

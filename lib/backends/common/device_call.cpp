@@ -6,7 +6,10 @@
 #include <cstring>
 
 #include "backends/common/run.hpp"
+#include "backends/cuda_runtime/device_facts.hpp"
 #include "backends/cuda_runtime/libraries.hpp"
+#include "backends/cuda_runtime/record.hpp"
+#include "backends/cuda_runtime/timing.hpp"
 
 namespace dd::backends {
 namespace {
@@ -30,6 +33,13 @@ report::Outcome outcome_of(const cuda::CallError& error) {
   return report::Outcome::failed;
 }
 
+// Errors that spoil the context have nothing to do with capture.
+bool spoils_context(const cuda::CallError& e) { return e.source == "CUDA driver" && e.code >= 700 && e.code < 800; }
+
+RunResult not_captured(const cuda::CallError& e) {
+  return failure(report::Outcome::refused, "cannot-capture", fmt::format("runs, but cannot be recorded into a graph: {}: {} ({})", e.call, e.text, e.name), e.source);
+}
+
 }  // namespace
 
 RunResult device_failure(const cuda::CallError& e) {
@@ -41,9 +51,9 @@ std::string_view type_tag(core::DType dtype) { return core::to_text(dtype); }
 Availability device_available() {
   const cuda::LibraryRecord& driver = cuda::library(cuda::Library::driver);
   if (!driver || driver.stub) return {false, driver ? "only the toolkit's stand-in of the driver is here" : driver.error, {"ENV020"}};
-  auto device = cuda::Device::get(0);
+  const auto device = cuda::describe_device(0);
   if (!device) return {false, core::to_text(device.problems().front()), {"ENV022"}};
-  const cuda::DeviceInfo& info = (*device)->info();
+  const cuda::DeviceInfo& info = *device;
   return {true, fmt::format("{}, compute capability {}.{}", info.name, info.compute_capability / 10, info.compute_capability % 10), {}};
 }
 
@@ -65,15 +75,7 @@ Availability with_library(Availability base, const std::string& why, std::string
   return base;
 }
 
-void add_device_facts(facts::FactSet& facts) {
-  const cuda::LibraryRecord& driver = cuda::library(cuda::Library::driver);
-  if (!driver || driver.stub) return;
-  const auto device = cuda::Device::get(0);
-  if (!device) return;
-  const cuda::DeviceInfo& info = (*device)->info();
-  facts.set(facts::Id::compute_capability, static_cast<std::int64_t>(info.compute_capability), facts::Provenance::library, "cuDeviceGetAttribute");
-  facts.set(facts::Id::sm_count, static_cast<std::int64_t>(info.sm_count), facts::Provenance::library, "cuDeviceGetAttribute");
-}
+void add_device_facts(facts::FactSet& facts) { cuda::add_device_facts(0, facts); }
 
 std::unique_ptr<DeviceCall> DeviceCall::make(const RunRequest& request, RunResult& problem, Availability (*available)()) {
   if (request.mode == spec::Mode::compiled) {
@@ -175,42 +177,32 @@ RunResult DeviceCall::run(std::vector<Launch> launches, RunResult result) {
   return run_parts({std::move(all)}, std::move(result));
 }
 
-// Library calls run once before they are captured: on their first call libraries load kernels and allocate, which a
-// capture does not allow. The result is poisoned again after that.
-bool DeviceCall::execute(std::vector<Part>& parts, std::vector<cuda::KernelRun>& runs) {
-  std::vector<std::vector<void*>> functions(parts.size());
-  bool library = false;
+bool DeviceCall::find_functions(const std::vector<Part>& parts, std::vector<std::vector<void*>>& functions) {
+  functions.resize(parts.size());
   for (std::size_t p = 0; p < parts.size(); ++p)
     for (const Step& step : parts[p].steps) {
       void* function = nullptr;
       if (const auto* l = std::get_if<Launch>(&step)) {
-        if (!note(device_.function(l->image, l->kernel, function))) return false;
-      } else {
-        library = true;
+        constexpr int not_found = 500;
+        auto error = device_.function(l->image, l->kernel, function);
+        // No instance for this type or size: the kernel's way of saying no.
+        if (error && error->code == not_found) error->fault = cuda::CallError::Fault::refused;
+        if (!note(std::move(error))) return false;
       }
       functions[p].push_back(function);
     }
-  const auto put = [&](std::size_t p) -> std::optional<cuda::CallError> {
-    for (std::size_t i = 0; i < parts[p].steps.size(); ++i) {
-      Step& step = parts[p].steps[i];
-      auto* l = std::get_if<Launch>(&step);
-      if (auto e = l ? device_.launch(functions[p][i], l->shape, l->arguments.data()) : std::get<LibraryCall>(step).enqueue(device_.stream())) return e;
-    }
-    return std::nullopt;
-  };
-  const auto put_all = [&]() -> std::optional<cuda::CallError> {
-    for (std::size_t p = 0; p < parts.size(); ++p)
-      if (auto e = put(p)) return e;
-    return std::nullopt;
-  };
-  if (request_.mode != spec::Mode::captured) {
-    for (std::size_t p = 0; p < parts.size(); ++p)
-      if (!note(device_.run(false, [&] { return put(p); }, runs.emplace_back()))) return false;
-    return true;
+  return true;
+}
+
+// Once before the capture: on their first call libraries load kernels and allocate, which a capture does not allow. What
+// that wrote is poisoned again by the replay, so the result can only come from the graph.
+bool DeviceCall::replay(const cuda::Work& everything, cuda::KernelRun& run) {
+  {
+    const cuda::HarnessScope not_the_attempt;
+    cuda::KernelRun warm_up;
+    if (!note(device_.run(everything, warm_up))) return false;
   }
-  cuda::KernelRun warm_up;
-  if (library && (!note(device_.run(false, put_all, warm_up)) || !poison_output())) return false;
-  return note(device_.run(true, put_all, runs.emplace_back()));
+  return note(device_.replay(everything, [&]() -> std::optional<cuda::CallError> { return poison_output() ? std::nullopt : error_; }, run));
 }
 
 void DeviceCall::describe(const std::vector<Part>& parts, const std::vector<cuda::KernelRun>& runs, report::Evidence& e) const {
@@ -229,13 +221,18 @@ void DeviceCall::describe(const std::vector<Part>& parts, const std::vector<cuda
     }
   }
   for (const cuda::KernelRun& run : runs)
-    for (const std::string& node : run.graph_nodes) e.kernels.push_back({node, "node of the captured graph, replayed once", "graph", 1, {}});
+    for (const cuda::GraphNode& node : run.graph_nodes) e.kernels.push_back({node.name, node.detail, "graph", 1, {}});
   double seconds = 0;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     seconds += runs[i].seconds;
     if (runs.size() > 1) e.notes.push_back(fmt::format("{}: {:.6f} s between two events", parts[i].name, runs[i].seconds));
   }
-  e.notes.push_back(fmt::format("{} launch{} in {:.6f} s between two events", steps, steps == 1 ? "" : "es", seconds));
+  if (captured && !runs.empty()) {
+    const std::size_t nodes = runs.front().graph_nodes.size();
+    e.notes.push_back(fmt::format("graph of {} node{}, replayed once in {:.6f} s over a result that was poisoned again", nodes, nodes == 1 ? "" : "s", seconds));
+  } else {
+    e.notes.push_back(fmt::format("{} launch{} in {:.6f} s between two events, the first run in this process", steps, steps == 1 ? "" : "es", seconds));
+  }
 }
 
 RunResult DeviceCall::run_parts(std::vector<Part> parts, RunResult result) {
@@ -244,11 +241,38 @@ RunResult DeviceCall::run_parts(std::vector<Part> parts, RunResult result) {
     for (const Step& step : part.steps)
       if (const auto* l = std::get_if<Launch>(&step); l && !kernels::fits_grid(l->shape))
         return failure(report::Outcome::refused, "grid", "the grid is beyond what a device takes", "own code");
+  std::vector<std::vector<void*>> functions;
+  if (!find_functions(parts, functions)) return device_failure(*error_);
+  const auto put = [&](std::size_t p) -> std::optional<cuda::CallError> {
+    for (std::size_t i = 0; i < parts[p].steps.size(); ++i) {
+      Step& step = parts[p].steps[i];
+      auto* l = std::get_if<Launch>(&step);
+      if (auto e = l ? device_.launch(functions[p][i], l->shape, l->arguments.data()) : std::get<LibraryCall>(step).enqueue(device_.stream())) return e;
+    }
+    return std::nullopt;
+  };
+  const auto everything = [&]() -> std::optional<cuda::CallError> {
+    for (std::size_t p = 0; p < parts.size(); ++p)
+      if (auto e = put(p)) return e;
+    return std::nullopt;
+  };
+  const bool captured = request_.mode == spec::Mode::captured;
   std::vector<cuda::KernelRun> runs;
-  if (!execute(parts, runs)) return device_failure(*error_);
+  if (captured) {
+    if (!replay(everything, runs.emplace_back()))
+      return runs.back().cannot_capture && !spoils_context(*error_) ? not_captured(*error_) : device_failure(*error_);
+  } else {
+    for (std::size_t p = 0; p < parts.size(); ++p)
+      if (!note(device_.run([&] { return put(p); }, runs.emplace_back()))) return device_failure(*error_);
+  }
   RunResult out = std::move(result);
   if (!take_output(out)) return device_failure(*error_);
-  if (!out.error) describe(parts, runs, out.evidence);
+  if (out.error) return out;
+  describe(parts, runs, out.evidence);
+  if (!request_.bench) return out;
+  report::Timing timing;
+  if (!note(cuda::time_on_device(device_, captured, everything, *request_.bench, timing))) return device_failure(*error_);
+  out.timing = std::move(timing);
   return out;
 }
 

@@ -43,7 +43,8 @@ class DeviceCall {
     kernels::LaunchShape shape;
     std::vector<void*> arguments;  // pointers to the parameters; they must outlive run()
   };
-  // Runs the launches in order, checks guards, brings the result home. Evidence is added to `result`.
+  // Runs the launches in order, checks guards, brings the result home, and times them when that is asked for. Captured mode
+  // runs everything once before, records it into a graph, poisons the result again and replays. Evidence is added to `result`.
   RunResult run(std::vector<Launch> launches, RunResult result = {});
 
   struct LibraryCall {
@@ -64,7 +65,8 @@ class DeviceCall {
   bool poison_output();
   bool take_output(RunResult& result);
   bool note(std::optional<cuda::CallError> error);
-  bool execute(std::vector<Part>& parts, std::vector<cuda::KernelRun>& runs);
+  bool find_functions(const std::vector<Part>& parts, std::vector<std::vector<void*>>& functions);
+  bool replay(const cuda::Work& everything, cuda::KernelRun& run);
   void describe(const std::vector<Part>& parts, const std::vector<cuda::KernelRun>& runs, report::Evidence& evidence) const;
 
   cuda::Device& device_;

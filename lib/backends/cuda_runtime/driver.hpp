@@ -11,34 +11,30 @@
 #include <string>
 #include <vector>
 
+#include "backends/cuda_runtime/capture.hpp"
 #include "core/result.hpp"
 #include "images.hpp"
 #include "common/launch.hpp"
 
 namespace dd::cuda {
 
-struct DriverApi;  // the functions, in driver.cpp
-
-struct CallError {
-  // What it means for an attempt: the library said no to the call, or something went wrong.
-  enum class Fault { failed, refused, out_of_memory, unavailable };
-  int code = 0;            // CUresult, or the status of the library
-  std::string name, text;  // CUDA_ERROR_..., in words
-  std::string call;        // the function that returned it
-  std::string source = "CUDA driver";
-  Fault fault = Fault::failed;
-};
-
 struct DeviceInfo {
   int ordinal = 0, compute_capability = 0, sm_count = 0, shared_optin_bytes = 0;
+  int l2_bytes = 0, sm_clock_khz = 0, memory_clock_khz = 0, bus_bits = 0;  // 0: the driver does not say
+  int ecc = -1, compute_mode = -1;                                         // -1: the driver does not say
+  std::string pci;  // bus address, by which NVML knows the device
   std::int64_t memory_bytes = 0, memory_free = 0;
   std::string name;
   int driver_version = 0;
 };
 
+// What the driver says about a device without a context on it (memory_free stays 0): cheap, and safe in any process.
+core::Result<DeviceInfo> describe_device(int ordinal);
+
 struct KernelRun {
-  double seconds = 0;                    // between two events around it; of the replay when captured
-  std::vector<std::string> graph_nodes;  // kernels of the captured graph, by the name that the driver gives
+  double seconds = 0;                  // between two events around it; of the replay when captured
+  std::vector<GraphNode> graph_nodes;  // of the captured graph
+  bool cannot_capture = false;         // the error came while the work was being captured
 };
 
 // One device with its primary context current on this thread. Made once per process and device.
@@ -47,7 +43,6 @@ class Device {
   static core::Result<Device*> get(int ordinal);
 
   const DeviceInfo& info() const { return info_; }
-  void* stream() const { return stream_; }  // of all work; a CUstream, which is a cudaStream_t as well
   std::optional<CallError> allocate(std::int64_t bytes, std::uint64_t& address);  // 256-byte aligned
   void release(std::uint64_t address);
   std::optional<CallError> upload(std::uint64_t to, const void* from, std::int64_t bytes);
@@ -55,13 +50,19 @@ class Device {
   // A kernel of this build by its C name; loads its image on first use.
   std::optional<CallError> function(kernels::Image image, const std::string& name, void*& out);
   std::optional<CallError> launch(void* function, const kernels::LaunchShape& shape, void** arguments);
-  // Runs `launches` once and waits; captured: records it into a graph first, lists its nodes and replays it.
-  std::optional<CallError> run(bool captured, const std::function<std::optional<CallError>()>& launches, KernelRun& result);
+  // Runs `work` once on stream() and waits.
+  std::optional<CallError> run(const Work& work, KernelRun& result);
+  // Records `work` into a graph, lists its nodes, calls `spoil`, replays the graph once and waits.
+  std::optional<CallError> replay(const Work& work, const Work& spoil, KernelRun& result);
+  // Seconds that the device took for what `work` puts on stream().
+  std::optional<CallError> between_events(const Work& work, double& seconds);
+  std::optional<CallError> wait();
+  std::optional<CallError> check(int code, const char* call) const;
+  void* stream() const { return stream_; }  // CUstream; libraries are given it as well
+  const DriverApi& api() const { return *api_; }
 
  private:
   Device() = default;
-  std::optional<CallError> check(int code, const char* call) const;
-  std::optional<CallError> list_graph(void* graph, KernelRun& result);
   std::optional<CallError> open(int ordinal);
 
   const DriverApi* api_ = nullptr;

@@ -28,6 +28,7 @@ const Names& names(Library which) {
       {Library::cudnn, "cudnn", {"libcudnn.so.9", "libcudnn.so.8"}},
       {Library::cupti, "cupti", {"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8"}},
       {Library::nvrtc, "nvrtc", {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"}},
+      {Library::nvml, "nvml", {"libnvidia-ml.so.1"}},
   };
   return table[static_cast<std::size_t>(which)];
 }
@@ -123,8 +124,17 @@ std::int64_t ask_version(const LibraryRecord& record) {
       int major = 0, minor = 0;
       return record.find(get, "nvrtcVersion") && get(&major, &minor) == 0 ? major * 1000 + minor * 10 : 0;
     }
+    case Library::nvml: return 0;  // of the driver's release, which its file name carries
   }
   return 0;
+}
+
+// The release in a file name such as libcudnn_ops.so.9.19.0; empty where the name carries the major number only.
+std::string version_in_name(const std::string& path) {
+  const std::size_t at = path.rfind(".so.");
+  if (at == std::string::npos) return {};
+  const std::string version = path.substr(at + 4);
+  return version.find('.') == std::string::npos ? "" : version;
 }
 
 LibraryRecord open(Library which) {
@@ -137,20 +147,12 @@ LibraryRecord open(Library which) {
     return record;
   }
   record.code = ask_version(record);
-  record.version = version_text(which, record.code);
+  record.version = which == Library::nvml ? version_in_name(record.path) : version_text(which, record.code);
   const std::size_t so = record.path.rfind(".so.");
   if (so != std::string::npos && (which == Library::cublas || which == Library::cublaslt || which == Library::nvrtc || which == Library::cupti))
     record.built_for = record.path.substr(so + 4, record.path.find('.', so + 4) - so - 4);
   record.stub = which == Library::driver && record.path.find("/stubs/") != std::string::npos;
   return record;
-}
-
-// The release in a file name such as libcudnn_ops.so.9.19.0; empty where the name carries the major number only.
-std::string version_in_name(const std::string& path) {
-  const std::size_t at = path.rfind(".so.");
-  if (at == std::string::npos) return {};
-  const std::string version = path.substr(at + 4);
-  return version.find('.') == std::string::npos ? "" : version;
 }
 
 }  // namespace

@@ -12,9 +12,9 @@
 
 namespace dd::cuda {
 
-enum class Library { driver, cublas, cublaslt, cudnn, cupti, nvrtc };
+enum class Library { driver, cublas, cublaslt, cudnn, cupti, nvrtc, nvml };
 inline constexpr Library all_libraries[] = {Library::driver, Library::cublas, Library::cublaslt,
-                                            Library::cudnn,  Library::cupti,  Library::nvrtc};
+                                            Library::cudnn,  Library::cupti,  Library::nvrtc,  Library::nvml};
 std::string_view name_of(Library library);  // "driver", "cublas", ...
 
 struct LibraryRecord {

@@ -90,13 +90,16 @@ Json conversion(const Conversion& c) { return {{"kind", c.kind}, {"what", c.what
 Json evidence(const Evidence& e) {
   return {{"operators", list(e.operators, operation)}, {"library_calls", list(e.library_calls, operation)},
           {"kernels", list(e.kernels, operation)},     {"conversions", list(e.conversions, conversion)},
-          {"syncs", list(e.syncs, operation)},         {"notes", e.notes}};
+          {"syncs", list(e.syncs, operation)},         {"notes", e.notes},
+          {"recording", e.recording}};
 }
 
 Json timing(const Timing& t) {
   return {{"runs", t.runs},         {"median", number(t.median)}, {"minimum", number(t.minimum)},
           {"spread", number(t.spread)}, {"noise", t.noise},           {"tflops", number(t.tflops)},
-          {"gbytes_per_second", number(t.gbytes_per_second)},         {"peak_bytes", t.peak_bytes}};
+          {"gbytes_per_second", number(t.gbytes_per_second)},         {"peak_bytes", t.peak_bytes},
+          {"limit_tflops", number(t.limit_tflops)}, {"limit_gbytes_per_second", number(t.limit_gbytes_per_second)},
+          {"method", t.method}, {"clocks_before", t.clocks_before}, {"clocks_after", t.clocks_after}, {"throttle", t.throttle}};
 }
 
 Json attempt(const Attempt& a) {

@@ -48,13 +48,21 @@ std::string comparison_text(const Comparison& c) {
   return out;
 }
 
+// ", 1.2 ms (50 runs, quiet), 310 TFLOP/s of 989, 12 GB/s of 4800"; rates where the device's limits are known.
+std::string timing_text(const Timing& t) {
+  std::string out = fmt::format(", {} ({} runs, {})", human_seconds(t.median), t.runs, t.noise);
+  if (t.limit_tflops > 0) out += fmt::format(", {:.3g} TFLOP/s of {:.0f}", t.tflops, t.limit_tflops);
+  if (t.limit_gbytes_per_second > 0) out += fmt::format(", {:.3g} GB/s of {:.0f}", t.gbytes_per_second, t.limit_gbytes_per_second);
+  return out;
+}
+
 void attempt_lines(Writer& w, const Candidate& c, std::size_t width) {
   const std::string name = fmt::format("  {:<{}}", c.backend, width);
   const auto row = [&](const Attempt& a, std::string_view policy, bool first) {
     const std::string outcome = w.ink(fmt::format("{:<14}", core::to_text(a.outcome)), ink_of(a.outcome));
     std::string detail = a.comparison ? comparison_text(*a.comparison) : error_text(a);
     if (a.timing && a.timing->runs > 0)
-      detail += fmt::format(", {} ({} runs, {})", human_seconds(a.timing->median), a.timing->runs, a.timing->noise);
+      detail += timing_text(*a.timing);
     const std::string eligibility = first ? fmt::format("{:<9}", c.eligibility) : std::string(9, ' ');
     w.line(fmt::format("{}{} {:<12}{} {}{}", first ? name : std::string(name.size(), ' '), eligibility, policy,
                        a.mode == "eager" ? "" : " " + a.mode, outcome, detail));

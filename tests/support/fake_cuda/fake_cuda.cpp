@@ -1,15 +1,25 @@
 // A libcuda.so.1 for tests without a GPU: device memory is host memory, and a launch runs the very kernel source on the
 // CPU through the simulation in kernels/common/host. It proves what the backends hand to the driver (arguments, geometry,
 // names, order of calls); it proves nothing about a GPU. dd_fake_enqueue puts the work of a stand-in library on the stream.
-// DD_FAKE_CUDA: "no-device", "old" (compute capability 7.5), "oom" (allocations fail), "illegal" (launches fail, and so
-// does every call after, as on a device), "scribble" (a launch also writes before the result).
+// DD_FAKE_CUDA, several with commas: "no-device", "old" (compute capability 7.5), "oom" (allocations fail), "illegal"
+// (launches fail, and so does every call after, as on a device), "illegal-once" (the same, until the file named by
+// DD_FAKE_ONCE is there), "scribble" (a launch also writes before the result), "hang" (waiting for a stream never ends),
+// "no-capture" (nothing may be launched while capturing), "escapes" (a launch runs at once instead of being captured),
+// "other-kernels" (the graph is said to hold another kernel), "h200" (sizes of one).
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "attention/flash.cuh"
@@ -21,6 +31,7 @@
 #include "quant/dequantize.cuh"
 #include "quant/packed.cuh"
 #include "quant/rescale.cuh"
+#include "fake_event.hpp"
 
 using namespace dd::kernels;
 
@@ -28,9 +39,13 @@ namespace {
 
 bool is(const char* what) {
   const char* mode = std::getenv("DD_FAKE_CUDA");
-  return mode && std::string(mode) == what;
+  return mode && ("," + std::string(mode) + ",").find("," + std::string(what) + ",") != std::string::npos;
 }
 bool sticky = false;
+// Whichever of the two is opened first.
+void tell(const DdFakeEvent& event) {
+  if (auto* observe = reinterpret_cast<DdFakeObserver>(dlsym(RTLD_DEFAULT, "dd_fake_observe"))) observe(event);
+}
 std::map<std::uint64_t, std::size_t> blocks;
 
 struct Kernel {
@@ -121,7 +136,13 @@ std::vector<Launch> graph;
 
 constexpr int invalid_value = 1, out_of_memory = 2, not_found = 500, illegal_address = 700;
 
-int execute(Launch& l) {
+int execute(Launch& l, bool from_graph = false) {
+  DdFakeEvent event{10, l.function ? l.function->name.c_str() : "library_kernel", {}, {}, static_cast<int>(l.shared), 0, 0, from_graph};
+  const int grid[] = {static_cast<int>(l.grid.x), static_cast<int>(l.grid.y), static_cast<int>(l.grid.z)};
+  const int block[] = {static_cast<int>(l.block.x), static_cast<int>(l.block.y), static_cast<int>(l.block.z)};
+  std::copy(grid, grid + 3, event.grid);
+  std::copy(block, block + 3, event.block);
+  tell(event);
   if (!l.function) return l.work(), 0;
   std::vector<void*> arguments;
   for (auto& bytes : l.arguments) arguments.push_back(bytes.data());
@@ -138,7 +159,8 @@ int execute(Launch& l) {
 }
 
 int enqueue(Launch launch) {
-  if (capturing) return graph.push_back(std::move(launch)), 0;
+  if (capturing && is("no-capture")) return 900;
+  if (capturing && !is("escapes")) return graph.push_back(std::move(launch)), 0;
   return execute(launch);
 }
 
@@ -149,12 +171,22 @@ int cuInit(unsigned) { return is("no-device") ? 100 : 0; }
 int cuDriverGetVersion(int* v) { return *v = 13000, 0; }
 int cuDeviceGetCount(int* n) { return *n = is("no-device") ? 0 : 1, 0; }
 int cuDeviceGet(int* d, int ordinal) { return *d = ordinal, ordinal == 0 ? 0 : 101; }
-int cuDeviceGetName(char* name, int length, int) { return std::strncpy(name, "simulated device", static_cast<std::size_t>(length)), 0; }
+int cuDeviceGetName(char* name, int length, int) { return std::strncpy(name, is("h200") ? "NVIDIA H200" : "simulated device", static_cast<std::size_t>(length)), 0; }
 int cuDeviceGetAttribute(int* v, int attribute, int) {
-  *v = attribute == 16 ? 4 : attribute == 75 ? (is("old") ? 7 : 9) : attribute == 76 ? (is("old") ? 5 : 0) : attribute == 97 ? 227 * 1024 : 0;
-  return 0;
+  switch (attribute) {
+    case 16: return *v = is("h200") ? 132 : 4, 0;
+    case 75: return *v = is("old") ? 7 : 9, 0;
+    case 76: return *v = is("old") ? 5 : 0, 0;
+    case 97: return *v = 227 * 1024, 0;
+    case 38: return *v = 1 << 16, 0;  // small: the flush writes it all on the CPU
+    case 13: return *v = 1980000, 0;
+    case 36: return *v = 3201000, 0;
+    case 37: return *v = 6144, 0;
+    case 32: return *v = 1, 0;
+    default: return *v = 0, 0;
+  }
 }
-int cuDeviceTotalMem_v2(std::size_t* bytes, int) { return *bytes = std::size_t{1} << 30, 0; }
+int cuDeviceTotalMem_v2(std::size_t* bytes, int) { return *bytes = is("h200") ? std::size_t{150} * 1000 * 1000 * 1000 - (std::size_t{4} << 30) : std::size_t{1} << 30, 0; }
 int cuDevicePrimaryCtxRetain(void** context, int) { return *context = &blocks, 0; }
 int cuCtxSetCurrent(void*) { return 0; }
 int cuMemGetInfo_v2(std::size_t* free, std::size_t* total) { return *free = *total = std::size_t{1} << 30, 0; }
@@ -175,12 +207,21 @@ int cuMemFree_v2(std::uint64_t address) {
 }
 int cuMemcpyHtoD_v2(std::uint64_t to, const void* from, std::size_t bytes) {
   if (sticky) return illegal_address;
+  if (capturing) return 900;
+  tell({1, nullptr, {}, {}, 0, 1, bytes, false});
   return std::memcpy(reinterpret_cast<void*>(to), from, bytes), 0;
 }
 int cuMemcpyDtoH_v2(void* to, std::uint64_t from, std::size_t bytes) {
   if (sticky) return illegal_address;
+  tell({1, nullptr, {}, {}, 0, 2, bytes, false});
   return std::memcpy(to, reinterpret_cast<void*>(from), bytes), 0;
 }
+int cuMemsetD8Async(std::uint64_t at, unsigned char value, std::size_t bytes, void*) {
+  if (sticky) return illegal_address;
+  tell({2, nullptr, {}, {}, 0, 0, bytes, false});
+  return std::memset(reinterpret_cast<void*>(at), value, bytes), 0;
+}
+int cuDeviceGetPCIBusId(char* text, int length, int) { return std::strncpy(text, "0000:01:00.0", static_cast<std::size_t>(length)), 0; }
 int cuModuleLoadData(void** module, const void* image) { return *module = &blocks, image ? 0 : invalid_value; }
 int cuModuleGetFunction(void** function, void*, const char* name) {
   const auto at = functions().find(name);
@@ -198,6 +239,10 @@ int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsign
   auto* f = static_cast<Function*>(function);
   if (static_cast<int>(shared) > f->dynamic_shared || by != 1 || bz != 1 || bx == 0 || bx > 1024 || gx == 0) return invalid_value;
   if (is("illegal")) return sticky = true, illegal_address;
+  if (const char* once = std::getenv("DD_FAKE_ONCE"); is("illegal-once") && once && ::access(once, F_OK) != 0) {
+    if (std::FILE* file = std::fopen(once, "w")) std::fclose(file);
+    return sticky = true, illegal_address;
+  }
   Launch launch{f, dim3(gx, gy, gz), dim3(bx), shared, {}, {}};
   for (std::size_t i = 0; i < f->kernel.sizes.size(); ++i) {
     const auto* bytes = static_cast<const unsigned char*>(arguments[i]);
@@ -207,7 +252,12 @@ int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsign
 }
 int dd_fake_enqueue(const std::function<void()>* work) { return sticky ? illegal_address : enqueue(Launch{nullptr, dim3(1), dim3(1), 0, {}, *work}); }
 int cuStreamCreate(void** stream, unsigned) { return *stream = &graph, 0; }
-int cuStreamSynchronize(void*) { return sticky ? illegal_address : 0; }
+int cuStreamSynchronize(void* stream) {
+  if (capturing && stream) return 900;
+  while (is("hang") && stream) std::this_thread::sleep_for(std::chrono::seconds(1));
+  tell({38, nullptr, {}, {}, 0, 0, 0, false});
+  return sticky ? illegal_address : 0;
+}
 int cuEventCreate(void** event, unsigned) { return *event = &graph, 0; }
 int cuEventRecord(void*, void*) { return capturing ? 900 : 0; }
 int cuEventElapsedTime(float* ms, void*, void*) { return *ms = 1.0f, 0; }
@@ -221,15 +271,22 @@ int cuGraphGetNodes(void*, void** nodes, std::size_t* count) {
 }
 int cuGraphNodeGetType(void*, int* type) { return *type = 0, 0; }
 int cuGraphKernelNodeGetParams_v2(void* node, void* parameters) {
-  void* function = static_cast<Launch*>(node)->function;
+  const Launch& l = *static_cast<Launch*>(node);
+  void* function = l.function;
   if (!function) return invalid_value;  // a kernel of a library tells no name here
-  return std::memcpy(parameters, &function, sizeof function), 0;
+  const unsigned sizes[] = {l.grid.x, l.grid.y, l.grid.z, l.block.x, l.block.y, l.block.z, l.shared};
+  std::memcpy(parameters, &function, sizeof function);
+  return std::memcpy(static_cast<char*>(parameters) + sizeof function, sizes, sizeof sizes), 0;
 }
-int cuFuncGetName(const char** name, void* function) { return *name = static_cast<Function*>(function)->name.c_str(), 0; }
+int cuFuncGetAttribute(int* value, int attribute, void*) { return *value = attribute == 4 ? 40 : 0, 0; }
+int cuFuncGetName(const char** name, void* function) {
+  if (is("other-kernels")) return *name = "_Z12other_kernelPf", 0;
+  return *name = static_cast<Function*>(function)->name.c_str(), 0;
+}
 int cuGraphInstantiateWithFlags(void** exec, void* g, unsigned long long) { return *exec = g, 0; }
 int cuGraphLaunch(void*, void*) {
   for (Launch& l : graph)
-    if (const int code = execute(l)) return code;
+    if (const int code = execute(l, true)) return code;
   return 0;
 }
 int cuGraphDestroy(void*) { return 0; }

@@ -215,6 +215,8 @@ TEST_CASE("every run option does something and has its default", "[cli]") {
       {"--unknown", [](const cli::RunOptions& r) { return r.unknown_passes; }},
       {"--fix", [](const cli::RunOptions& r) { return r.fix; }},
       {"--bench", [](const cli::RunOptions& r) { return r.bench; }},
+      {"--run-blocked", [](const cli::RunOptions& r) { return r.run_blocked; }},
+      {"--record", [](const cli::RunOptions& r) { return r.record_file == "gpu.json"; }},
       {"--timeout", [](const cli::RunOptions& r) { return r.timeout_s == 5; }},
       {"--jobs", [](const cli::RunOptions& r) { return r.jobs == 2; }},
       {"--reference-budget", [](const cli::RunOptions& r) { return r.reference_budget_s == 30; }},

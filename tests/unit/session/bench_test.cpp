@@ -2,6 +2,7 @@
 #include "support/catch.hpp"
 
 using namespace dd::session;
+using dd::report::summarize;
 
 TEST_CASE("bench: statistics of known runs") {
   const auto t = summarize({4, 1, 3, 2, 5});

@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""Whole runs of the program over the fake driver, CUPTI and NVML: what a user sees, with each fault in its place."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BINARY, DRIVER, TOOLS = (os.environ.get(n, "") for n in ("DD_BINARY", "DD_FAKE_DRIVER", "DD_FAKE_TOOLS"))
+SCRIPT = os.path.join(os.environ.get("DD_SOURCE_DIR", ""), "scripts/gpu_check")
+CALL = ("sdpa", "--q", "1x1x8x32", "--dtype", "f16", "--target", "cuda:0")
+
+
+def run(*words, tools=True, **env):
+    folders = DRIVER + (":" + TOOLS if tools else "")
+    return subprocess.run([BINARY, *words], capture_output=True, text=True, timeout=300, env={**os.environ, "DD_LIB_DIR": folders, **env})
+
+
+def diagnose(*words, tools=True, **env):
+    done = run(*words, "--format", "json", tools=tools, **env)
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout)["cases"][0]
+
+
+def candidate(case, name):
+    return next(c for c in case["candidates"] if c["backend"] == name)
+
+
+def attempts(case, name, mode):
+    return [a for a in candidate(case, name)["attempts"] if a["mode"] == mode]
+
+
+def ids(case, name):
+    return {f["id"]: f for f in candidate(case, name)["findings"]}
+
+
+class FakeGpu(unittest.TestCase):
+    def test_traced_captured_and_the_same_kernels(self):
+        code, case = diagnose(*CALL, "--mode", "eager,captured")
+        self.assertEqual(code, 0)
+        self.assertEqual(case["verdict"]["grade"], "traced")
+        flash = candidate(case, "cuda-flash")
+        self.assertEqual(flash["grade"], "traced")
+        for mode in ("eager", "captured"):
+            a = attempts(case, "cuda-flash", mode)[0]
+            self.assertEqual(a["outcome"], "matched")
+            self.assertEqual([(k["name"], k["origin"]) for k in a["evidence"]["kernels"]], [("dd_flash_f16_32", "CUPTI")])
+        self.assertIn("the same kernels as in eager mode", attempts(case, "cuda-flash", "captured")[0]["evidence"]["notes"])
+        self.assertFalse({i for i in ids(case, "cuda-flash") if i.startswith("EVD")})
+        facts = {f["name"]: f for f in case["facts"]}
+        self.assertEqual(facts["gpu.name"]["value"], "simulated device")
+        self.assertEqual(facts["gpu.name"]["provenance"], "library")
+        self.assertEqual(facts["gpu.sm_clock"]["value"], 1755)
+        self.assertEqual(facts["gpu.sm_clock"]["provenance"], "measured")
+        self.assertEqual(facts["gpu.mig"]["value"], False)
+
+    def test_timing_is_the_devices_and_stands_beside_its_limits(self):
+        code, case = diagnose(*CALL, "--bench", "--deny", "cuda-naive", DD_FAKE_CUDA="h200", DD_FAKE_NVML="throttled")
+        self.assertEqual(code, 0)
+        t = attempts(case, "cuda-flash", "eager")[0]["timing"]
+        self.assertTrue(t["method"].startswith("device events around the launches"), t)
+        self.assertGreaterEqual(t["runs"], 10)
+        self.assertGreater(t["tflops"], 0)
+        self.assertEqual(t["limit_tflops"], 989)
+        self.assertEqual(t["limit_gbytes_per_second"], 4800)
+        self.assertEqual(t["throttle"], "power cap, thermal slowdown by the driver")
+        self.assertEqual(ids(case, "cuda-flash")["EVD084"]["status"], "unmet")
+
+    def test_without_cupti_a_finding_says_what_to_do(self):
+        code, case = diagnose(*CALL, "--mode", "eager,captured", tools=False)
+        self.assertEqual(code, 0)
+        self.assertEqual(case["verdict"]["grade"], "ran")
+        finding = next(f for f in case["findings"] if f["id"] == "ENV027")
+        self.assertEqual(finding["status"], "unmet")
+        self.assertIn("--lib-dir", finding["fix"])
+        self.assertNotIn("EVD080", ids(case, "cuda-flash"))  # one cause, one finding
+        self.assertEqual(attempts(case, "cuda-flash", "eager")[0]["evidence"]["recording"], "missing")
+        graph = attempts(case, "cuda-flash", "captured")[0]["evidence"]["kernels"]
+        self.assertEqual([(k["name"], k["origin"]) for k in graph], [("dd_flash_f16_32", "graph")])
+
+    def test_recording_that_is_not_permitted(self):
+        code, case = diagnose(*CALL, DD_FAKE_CUPTI="not-permitted")
+        self.assertEqual(code, 0)
+        self.assertIn("not-permitted", ids(case, "cuda-flash")["EVD080"]["seen"])
+
+    def test_a_kernel_that_was_not_seen(self):
+        _, case = diagnose(*CALL, DD_FAKE_CUPTI="blind")
+        self.assertIn("EVD081", ids(case, "cuda-flash"))
+        self.assertEqual(candidate(case, "cuda-flash")["grade"], "ran")
+
+    def test_a_call_that_cannot_be_captured(self):
+        code, case = diagnose(*CALL, "--mode", "eager,captured", DD_FAKE_CUDA="no-capture")
+        self.assertEqual(code, 0)  # the mode asked for first works
+        a = attempts(case, "cuda-flash", "captured")[0]
+        self.assertEqual((a["outcome"], a["error"]["code"]), ("refused", "cannot-capture"))
+        found = ids(case, "cuda-flash")
+        self.assertIn("EVD082", found)
+        self.assertNotIn("RUL001", found)
+
+    def test_a_result_that_the_replay_did_not_write(self):
+        code, case = diagnose(*CALL, "--mode", "captured", DD_FAKE_CUDA="escapes")
+        self.assertEqual(code, 1)
+        self.assertEqual(case["verdict"]["status"], "wrong-result")
+        self.assertIn("NUM002", ids(case, "cuda-flash"))
+
+    def test_other_kernels_in_the_graph(self):
+        _, case = diagnose(*CALL, "--mode", "eager,captured", tools=False, DD_FAKE_CUDA="other-kernels")
+        finding = ids(case, "cuda-flash")["EVD083"]
+        self.assertIn("other_kernel(float*)", finding["seen"])
+
+    def test_a_hang_costs_its_attempt_alone(self):
+        code, case = diagnose(*CALL, "--timeout", "2", "--deny", "cuda-naive", DD_FAKE_CUDA="hang")
+        self.assertEqual(code, 4)
+        self.assertEqual({a["outcome"] for a in candidate(case, "cuda-flash")["attempts"]}, {"timed-out"})
+
+    def test_memory_that_is_not_there(self):
+        code, case = diagnose(*CALL, DD_FAKE_CUDA="oom")
+        self.assertEqual(code, 4)
+        self.assertEqual(attempts(case, "cuda-flash", "eager")[0]["outcome"], "out-of-memory")
+
+    def test_a_spoiled_context_is_gone_with_its_worker(self):
+        with tempfile.TemporaryDirectory() as folder:
+            code, case = diagnose(*CALL, DD_FAKE_CUDA="illegal-once", DD_FAKE_ONCE=os.path.join(folder, "once"))
+        outcomes = [a["outcome"] for c in case["candidates"] for a in c["attempts"]]
+        self.assertEqual(outcomes.count("failed"), 1, outcomes)
+        self.assertIn("matched", outcomes)
+        failed = next(a for c in case["candidates"] for a in c["attempts"] if a["outcome"] == "failed")
+        self.assertEqual(failed["error"]["code"], "CUDA_ERROR_ILLEGAL_ADDRESS")
+
+    def test_a_recorded_device_can_be_a_target(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "gpu.json")
+            done = run("devices", "--record", path, DD_FAKE_CUDA="h200", DD_FAKE_NVML="mig")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            profile = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+            self.assertEqual(profile["name"], "nvidia-h200")
+            self.assertEqual(profile["fields"]["compute_capability"]["value"], 90)
+            self.assertIn("driver", profile["fields"]["sm_count"]["source"])
+            self.assertIn("profile h200", profile["fields"]["flops_f16"]["source"])
+            self.assertEqual(profile["fields"]["memory_bandwidth"]["value"], 2 * 3201000 * 1000 * 768)
+            self.assertEqual((profile["recorded"]["driver"], profile["recorded"]["mig"], profile["recorded"]["ecc"]), ("580.65.06", "on", "on"))
+            self.assertTrue(profile["recorded"]["cudnn_device"])  # why cuDNN says nothing: it is not in these folders
+            try:
+                import jsonschema
+            except ImportError:
+                print("jsonschema is not here: the profile was not held against its schema", file=sys.stderr)
+            else:
+                schema = pathlib.Path(os.environ["DD_SOURCE_DIR"], "configs/schemas/device.schema.json").read_text(encoding="utf-8")
+                jsonschema.validate(profile, json.loads(schema))
+            done = run("gemm", "--m", "64", "--n", "64", "--k", "64", "--dtype", "f16", "--target", path, "--format", "json")
+            case = json.loads(done.stdout)["cases"][0]
+            self.assertEqual({f["name"]: f["value"] for f in case["facts"]}["sm_count"], 132, done.stderr)
+
+    def test_without_a_device_nothing_is_recorded(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = run("devices", "--record", os.path.join(folder, "gpu.json"), DD_FAKE_CUDA="no-device")
+            self.assertEqual(done.returncode, 5)
+            self.assertTrue(done.stderr)
+            self.assertEqual(os.listdir(folder), [])
+
+    def test_the_device_script_says_that_nothing_was_run(self):
+        if any(pathlib.Path("/dev").glob("nvidia[0-9]*")):
+            self.skipTest("there is a GPU here")
+        with tempfile.TemporaryDirectory() as folder:
+            out = os.path.join(folder, "out")
+            done = subprocess.run([SCRIPT, "--out", out], capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 77)
+            self.assertIn("nothing was run", done.stderr)
+            self.assertFalse(os.path.exists(out))
+
+    def test_the_device_script_counts_what_it_could_not_do(self):
+        with tempfile.TemporaryDirectory() as folder:
+            tools, pack, out = (pathlib.Path(folder, n) for n in ("tools", "pack", "out"))
+            tools.mkdir()
+            (pack / "bin").mkdir(parents=True)
+            smi = tools / "nvidia-smi"
+            smi.write_text("#!/bin/sh\necho 'GPU 0: simulated'\n", encoding="utf-8")
+            smi.chmod(0o755)
+            os.symlink(BINARY, pack / "bin/dispatchdoctor")
+            env = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "DD_GPU_PACK": str(pack), "DD_LIB_DIR": DRIVER + ":" + TOOLS}
+            done = subprocess.run([SCRIPT, "--no-build", "--out", str(out), "--seconds", "20"], capture_output=True, text=True, timeout=300, env=env)
+            steps = (out / "steps.txt").read_text(encoding="utf-8")
+            self.assertNotEqual(done.returncode, 0, steps)
+            states = {line.split()[1]: line.split()[0] for line in steps.splitlines() if not line.startswith("gpu_check")}
+            self.assertEqual(states["profile"], "done", steps)
+            for name in ("build", "ctest", "forty", "benchmark", "memcheck", "racecheck"):
+                self.assertEqual(states[name], "not-done", steps)
+            self.assertTrue(json.loads((out / "profile.json").read_text(encoding="utf-8"))["fields"])
+            seed = json.loads((out / "seed/f16-default.json").read_text(encoding="utf-8"))
+            self.assertTrue(seed["cases"])
+
+    def test_a_damaged_recorded_part_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "gpu.json")
+            path.write_text('{"name":"x","title":"x","fields":{"compute_capability":{"value":90,"source":"x"}},"cudnn_device":"no"}', encoding="utf-8")
+            self.assertEqual(run("gemm", "--m", "8", "--n", "8", "--k", "8", "--target", str(path)).returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
