@@ -18,7 +18,7 @@ struct Checked {
   std::string id;
   std::vector<Line> lines;
   std::string problem;             // why the case could not be read; empty otherwise
-  std::vector<std::string> notes;  // what was not read of it
+  std::vector<std::string> notes;  // what it states and nobody reads
   bool agrees() const;
 };
 

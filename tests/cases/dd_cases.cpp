@@ -43,12 +43,12 @@ void print_mismatch(const std::string& id, const Line& line) {
 }
 
 void count(const Checked& checked, std::map<std::string, Tally>& tallies, int& unreadable) {
+  for (const std::string& note : checked.notes) fmt::print("note  {}: {}\n", checked.id, note);
   if (!checked.problem.empty()) {
     fmt::print("unreadable  {}: {}\n", checked.id, checked.problem);
     ++unreadable;
     return;
   }
-  for (const std::string& note : checked.notes) fmt::print("note  {}: {}\n", checked.id, note);
   for (const Line& line : checked.lines) {
     Tally& tally = tallies[line.backend];
     ++tally.total;
@@ -60,13 +60,18 @@ void count(const Checked& checked, std::map<std::string, Tally>& tallies, int& u
   }
 }
 
+std::string id_of(const json& item) {
+  if (!item.is_object() || !item.contains("id")) return "?";
+  return item["id"].is_string() ? item["id"].get<std::string>() : item["id"].dump();
+}
+
 Checked check(const json& item) {
   try {
     if (dd::cases::is_gemm_case(item)) return dd::cases::check_gemm_case(item);
     if (dd::cases::is_sdpa_case(item)) return dd::cases::check_sdpa_case(item);
-    return {item.is_object() && item.contains("id") ? item["id"].dump() : "?", {}, "no reader for this kind of case", {}};
+    return {id_of(item), {}, "no reader for this kind of case", {}};
   } catch (const std::exception& error) {
-    return {item.is_object() && item.contains("id") ? item["id"].dump() : "?", {}, error.what(), {}};
+    return {id_of(item), {}, error.what(), {}};
   }
 }
 

@@ -86,6 +86,7 @@ Line compare(const std::string& backend, const json& expected, const std::string
 struct Walk {
   Standing last;
   std::string chosen;                 // as the file names it
+  bool without_rules = false;         // no rules about the chosen one here
   std::vector<std::string> refusals;  // ours
 };
 
@@ -94,7 +95,12 @@ Walk walk(const json& spec, const json& candidates) {
   for (const json& item : candidates) {
     const std::string name = item.get<std::string>();
     const auto* scope = frameworks::gemm::find_scope(scope_of(name));
-    if (!scope) throw std::runtime_error("unknown candidate " + name);
+    if (!scope) {  // nobody has written down what it declines, so it takes what reaches it
+      out.last = Standing();
+      out.chosen = name;
+      out.without_rules = true;
+      return out;
+    }
     json one = spec;
     one["backend"] = name;
     Standing s = standing(*scope, gemm_case_facts(one));
@@ -114,22 +120,34 @@ Walk walk(const json& spec, const json& candidates) {
 
 std::string joined(const std::vector<std::string>& list) { return fmt::format("{}", fmt::join(list, ",")); }
 
-Checked check_chain(const json& item) {
+// Rule ids of the file that are none of ours.
+void note_unknown_rules(const json& expected, std::vector<std::string>& notes) {
+  const auto note = [&](const json& id) {
+    if (id.is_string() && !id.get<std::string>().empty() && ours(id.get<std::string>()).empty()) notes.push_back("no rule here answers to " + id.get<std::string>());
+  };
+  if (expected.contains("reason_rule_id")) note(expected["reason_rule_id"]);
+  if (expected.contains("refusals") && expected["refusals"].is_array())
+    for (const json& id : expected["refusals"]) note(id);
+}
+
+Checked check_chain(const json& item, Checked out) {
   const json& spec = item["spec"];
   const json& expected = item["expected"];
   const std::string backend = spec["backend"].get<std::string>();
-  Checked out{item.value("id", std::string("?")), {}, {}, {}};
   if (!spec.contains("candidates") || !spec["candidates"].is_array()) {
     out.problem = "a chain without candidates";
     return out;
   }
   const Walk got = walk(spec, spec["candidates"]);
+  if (got.without_rules) out.notes.push_back("no rules here about candidate " + got.chosen + ", taken as accepting");
   out.lines.push_back(compare(backend, expected, got.last.status, got.last.rule));
-  const std::string chosen = rule_or_none(expected, "chosen");
-  out.lines.push_back({backend + " choice", chosen, got.chosen, {}, {}, chosen == got.chosen});
+  if (expected.contains("chosen")) {
+    const std::string chosen = rule_or_none(expected, "chosen");
+    out.lines.push_back({backend + " choice", chosen, got.chosen, {}, {}, chosen == got.chosen});
+  }
   if (expected.contains("refusals") && expected["refusals"].is_array()) {
     std::vector<std::string> wanted;
-    for (const json& id : expected["refusals"]) wanted.push_back(ours(id.get<std::string>()));
+    for (const json& id : expected["refusals"]) wanted.push_back(id.is_string() ? ours(id.get<std::string>()) : std::string());
     out.lines.push_back({backend + " refusals", joined(wanted), joined(got.refusals), {}, {}, wanted == got.refusals});
   }
   return out;
@@ -144,8 +162,13 @@ bool is_gemm_case(const json& item) {
 Checked check_gemm_case(const json& item) {
   const json& spec = item["spec"];
   const std::string backend = spec["backend"].get<std::string>();
-  if (backend.starts_with("chain:")) return check_chain(item);
-  Checked out{item.value("id", std::string("?")), {}, {}, {}};
+  Checked out{item.contains("id") && item["id"].is_string() ? item["id"].get<std::string>() : "?", {}, {}, gemm_case_notes(spec)};
+  if (!item.contains("expected") || !item["expected"].is_object()) {
+    out.problem = "nothing is expected";
+    return out;
+  }
+  note_unknown_rules(item["expected"], out.notes);
+  if (backend.starts_with("chain:")) return check_chain(item, std::move(out));
   const auto* scope = frameworks::gemm::find_scope(scope_of(backend));
   if (!scope) {
     out.problem = "no rules for backend " + backend;

@@ -11,5 +11,7 @@ namespace dd::cases {
 std::string scope_of(const std::string& backend);
 spec::OpSpec gemm_spec(const nlohmann::json& fields);
 facts::FactSet gemm_case_facts(const nlohmann::json& fields);
+// What the fields state that is not read here, one line each.
+std::vector<std::string> gemm_case_notes(const nlohmann::json& fields);
 
 }  // namespace dd::cases

@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <stdexcept>
 
 #include "frameworks/gemm/facts.hpp"
 #include "gemm_case.hpp"
+#include "gemm_case_fields.hpp"
 
 namespace dd::cases {
 namespace {
@@ -23,39 +25,57 @@ const json& part(const json& object, const char* name) {
   return it == object.end() || !it->is_object() ? empty : *it;
 }
 
-bool has(const json& object, const char* name) { return object.contains(name) && !object[name].is_null(); }
-std::int64_t number(const json& object, const char* name, std::int64_t otherwise) { return has(object, name) ? object[name].get<std::int64_t>() : otherwise; }
+bool has(const json& object, const char* name) {
+  const auto it = object.find(name);
+  return it != object.end() && !it->is_null();
+}
+
+// A figure may stand as a number or as its digits.
+std::int64_t figure(const json& value, const std::string& name) {
+  if (value.is_boolean()) return value.get<bool>();
+  if (value.is_number_integer()) return value.get<std::int64_t>();
+  if (value.is_number()) return static_cast<std::int64_t>(value.get<double>());
+  if (value.is_string()) {
+    const std::string& digits = value.get_ref<const std::string&>();
+    std::int64_t out = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), out);
+    if (error == std::errc{} && end == digits.data() + digits.size()) return out;
+  }
+  throw std::runtime_error(name + " is no number: " + value.dump());
+}
+
+std::int64_t number(const json& object, const char* name, std::int64_t otherwise) { return has(object, name) ? figure(object[name], name) : otherwise; }
 std::string word(const json& object, const char* name, const std::string& otherwise = {}) { return has(object, name) ? as_text(object[name]) : otherwise; }
 
-struct Renamed { const char* theirs; const char* ours; };
+spec::Dims dims(const json& object, const char* name) {
+  if (!object[name].is_array()) throw std::runtime_error(std::string(name) + " is no list: " + object[name].dump());
+  spec::Dims out;
+  for (const json& one : object[name]) out.push_back(figure(one, name));
+  return out;
+}
 
-// Fields that are extra fields of ours, by name or under another one.
-constexpr Renamed plain_fields[] = {
-    {"alpha", "alpha"}, {"beta", "beta"}, {"opa", "op_a"}, {"opb", "op_b"}, {"transc", "op_c"}, {"lda", "lda"}, {"ldb", "ldb"}, {"ldc", "ldc"},
-    {"order", "order_ab"}, {"order_d", "order_d"}, {"batch_a", "batch_a"}, {"batch_b", "batch_b"}, {"compute", "compute_type"}, {"scale_type", "scale_type"},
-    {"math_mode", "math_mode"}, {"aux_ld", "aux_ld"}, {"pointer_mode", "pointer_mode"}, {"requested_algo_count", "requested_algo_count"}, {"heuristic_count", "heuristic_count"},
-    {"algo_workspace_bytes", "algo_workspace_bytes"}, {"algo_min_align", "algo_min_align"}, {"pref_workspace_bytes", "pref_workspace_bytes"},
-    {"workspace_align", "workspace_align_bytes"}, {"reduction_mask", "reduction_mask"}, {"min_align_in_array", "min_align_in_array"}, {"c_is_d", "c_is_d"},
-    {"c_layout_differs", "c_layout_differs"}, {"algo", "algo"}, {"scale_mode", "scale_mode"}, {"a_requires_grad", "x_requires_grad"}, {"b_requires_grad", "w_requires_grad"},
-    {"leading_contiguous", "leading_contiguous"}, {"partial_broadcast", "partial_broadcast"}, {"bias_dim", "bias_rank"}, {"scale_recipe", "scale_recipe"},
-    {"k_full", "k_full"}, {"k_part", "k_part"}, {"n_part", "n_part"}, {"smem_optin", "smem_optin"}, {"dim1", "x_rank"}, {"dim2", "w_rank"}, {"dtype_w", "weight_dtype"},
-    {"bias_dtype", "dtype_bias"}, {"sms", "sm_count"}, {"epilogue", "lt_epilogue"}};
+// An element type in the short names of the case files, whichever usual name the file has for it.
+std::string type_word(const json& object, const char* name) {
+  std::string text = word(object, name);
+  if (text.starts_with("torch.")) text.erase(0, 6);
+  if (text == "e2m1" || text == "fp4" || text == "nvfp4") return "e2m1";
+  if (text == "e4m3fn" || text == "fp8") text = "e4m3";
+  const auto dtype = core::from_text<DType>(text);
+  if (!dtype) return text;
+  if (*dtype == DType::f8_e4m3) return "e4m3";
+  if (*dtype == DType::f8_e5m2) return "e5m2";
+  return std::string(core::to_text(*dtype));
+}
 
-constexpr Renamed quant_fields[] = {{"weight_type", "weight_type"}, {"symmetric", "symmetric"}, {"blocksize", "block_size"}, {"quant_type", "quant_type"}, {"inner_k_tiles", "inner_k_tiles"}};
+bool names_a_type(std::string_view field) { return field == "dtype_w" || field == "bias_dtype"; }
 
-constexpr Renamed flag_fields[] = {
-    {"few_tiles_long_k", "few_tiles_long_k"}, {"capturing", "capturing"}, {"autotune_cached", "autotune_cached"}, {"d_scale_set", "d_scale_set"}, {"visible_gpus", "visible_gpus"},
-    {"want_max_rate", "want_max_rate"}, {"batched_alpha", "batched_alpha"}, {"required_mantissa_bits", "required_mantissa_bits"}, {"pointer_array", "pointer_array"},
-    {"f32_precision", "float32_matmul_precision"}, {"reduced_precision_reduction", "reduced_precision_reduction"}, {"allow_fp16_accumulation", "fp16_accumulation"},
-    {"preferred_blas", "preferred_blas"}, {"mkldnn_enabled", "mkldnn_enabled"}, {"mkldnn_eligible", "mkldnn_eligible"}, {"cpu_bf16", "cpu_bf16"}, {"cpu_fp16", "cpu_fp16"},
-    {"inplace", "inplace"}, {"sliced_ld", "sliced_ld"}, {"use_fast_accum", "use_fast_accum"}, {"offs_dtype", "offs_dtype"}, {"offs_missing", "offs_missing"}, {"disabled", "kernel_disabled"},
-    {"n_kernels_ok", "kernels_accepting"}, {"chosen", "chosen"}, {"quantization", "quantization"}, {"batch_invariant", "batch_invariant"}, {"lt_not_supported", "lt_not_supported"},
-    {"outliers", "outliers"}, {"small_workspace", "small_workspace"}, {"compiled_arch", "compiled_arch"}, {"src1_type", "src1_type"}, {"alibi", "alibi"}};
-
-constexpr const char* environment_flags[] = {"NVIDIA_TF32_OVERRIDE", "CUBLAS_WORKSPACE_CONFIG", "CUBLASLT_WORKSPACE_SIZE", "DISABLE_ADDMM_CUDA_LT", "TORCH_LINEAR_FLATTEN_3D", "VLLM_TEST_FORCE_FP8_MARLIN"};
-
-constexpr Renamed build_flags[] = {{"mslk", "mslk"}, {"conch_installed", "conch"}, {"humming", "humming"}, {"flashinfer", "flashinfer"}, {"deep_gemm", "deep_gemm"}, {"awq_ext", "awq_ext"},
-                                   {"triton", "triton"}, {"GGML_CUDA_FORCE_CUBLAS", "ggml_force_cublas"}, {"GGML_CUDA_FORCE_MMQ", "ggml_force_mmq"}, {"GGML_CUDA_FA_ALL_QUANTS", "ggml_fa_all_quants"}};
+// 90, "9.0", 9.0 and "sm_90" are one.
+std::string capability(const json& s) {
+  std::string text = word(s, "cc");
+  if (text.starts_with("sm_")) text.erase(0, 3);
+  if (const auto dot = text.find('.'); dot != std::string::npos) text.erase(dot, 1);
+  return text;
+}
 
 bool truthy(const json& value) {
   if (value.is_boolean()) return value.get<bool>();
@@ -77,10 +97,15 @@ void set_dtype(const std::string& name, DType& into, const char* extra_name, spe
 
 void set_types(const json& s, const std::string& backend, spec::Gemm& g) {
   const bool blas_view = word(s, "convention") == "blas";
-  const std::string a = word(s, "dtype_a"), b = word(s, "dtype_b", a), out = word(s, "dtype_out");
+  const std::string stated_a = type_word(s, "dtype_a"), stated_b = type_word(s, "dtype_b"), out = type_word(s, "dtype_out");
+  // One stated operand type stands for both.
+  const std::string a = stated_a.empty() ? stated_b : stated_a, b = stated_b.empty() ? a : stated_b;
   g.x.dtype = g.w.dtype = DType::f32;
   if (is_ggml(backend)) {  // the first operand is the weight there
-    set_dtype(a == "q" ? "" : a, g.w.dtype, "dtype_w", g);
+    const bool is_float = a == "f16" || a == "bf16" || a == "f32";
+    set_dtype(is_float ? a : "", g.w.dtype, "dtype_w", g);
+    // Quantized in a way that the case does not name: a format without limits of its own.
+    if (!is_float && !has(part(s, "quant"), "quant_type")) g.extra["quant_type"] = "Q4_0";
   } else {
     set_dtype(blas_view ? b : a, g.x.dtype, "dtype_x", g);
     set_dtype(blas_view ? a : b, g.w.dtype, "dtype_w", g);
@@ -90,7 +115,7 @@ void set_types(const json& s, const std::string& backend, spec::Gemm& g) {
   g.out_dtype = result;
   // A case that states no type for an operand states nothing about it.
   if (a.empty() && b.empty() && !is_ggml(backend)) g.extra["dtype_x"] = g.extra["dtype_w"] = "unstated";
-  if (out.empty()) g.extra["dtype_out"] = backend == "torch._int_mm" ? "s32" : backend == "torch._scaled_mm" ? "bf16" : std::string(core::to_text(result));
+  if (out.empty()) g.extra["dtype_out"] = backend == "torch._int_mm" ? "s32" : core::info(g.x.dtype).bits <= 8 && core::is_float(g.x.dtype) ? "bf16" : std::string(core::to_text(result));
 }
 
 spec::Dims strides_of_layout(const std::string& layout, std::int64_t rows, std::int64_t columns) {
@@ -111,10 +136,10 @@ void set_tensors(const json& s, const std::string& backend, spec::Gemm& g) {
   g.w.strides = strides_of_layout(word(s, "mat2_layout", contiguous_weight ? "row" : "col"), k, n);
   if (has(s, "opa")) g.w.strides = strides_of_layout(word(s, "opa") == "T" ? "col" : "row", k, n);
   if (has(s, "opb")) g.x.strides = strides_of_layout(word(s, "opb") == "T" ? "col" : "row", m, k);
-  if (has(s, "mat1_stride")) g.x.strides = s["mat1_stride"].get<spec::Dims>();
-  if (has(s, "mat2_stride")) g.w.strides = s["mat2_stride"].get<spec::Dims>();
-  if (has(s, "batch_inner_stride")) g.x.strides = s["batch_inner_stride"].get<spec::Dims>();
-  if (has(s, "out_stride")) g.out.strides = s["out_stride"].get<spec::Dims>();
+  if (has(s, "mat1_stride")) g.x.strides = dims(s, "mat1_stride");
+  if (has(s, "mat2_stride")) g.w.strides = dims(s, "mat2_stride");
+  if (has(s, "batch_inner_stride")) g.x.strides = dims(s, "batch_inner_stride");
+  if (has(s, "out_stride")) g.out.strides = dims(s, "out_stride");
   if (batch > 1) {
     g.x.shape.insert(g.x.shape.begin(), batch);
     g.w.shape.insert(g.w.shape.begin(), batch);
@@ -139,8 +164,7 @@ void set_alignments(const json& s, spec::Gemm& g) {
 }
 
 void set_quant(const json& s, spec::Gemm& g) {
-  if (!has(s, "quant")) return;
-  const json& q = s["quant"];
+  const json& q = part(s, "quant");
   for (const Renamed& field : quant_fields)
     if (has(q, field.theirs)) g.extra[field.ours] = as_text(q[field.theirs]);
   if (!has(q, "bits") && !has(q, "group_size") && !has(q, "weight_type")) return;
@@ -187,9 +211,10 @@ void set_context(const json& s, const std::string& backend, spec::OpSpec& out) {
   if (has(versions, "cuda") && !out.context.cuda) out.context.cuda = as_text(versions["cuda"]);
   if (has(versions, "cublas")) out.context.versions["cublas"] = as_text(versions["cublas"]);
   if (has(versions, "vllm")) out.context.versions["vllm"] = as_text(versions["vllm"]);
-  if (has(versions, "bnb")) out.context.versions["bitsandbytes"] = as_text(versions["bnb"]);
+  for (const char* name : {"bnb", "bitsandbytes"})
+    if (has(versions, name)) out.context.versions["bitsandbytes"] = as_text(versions[name]);
   const bool cpu = word(s, "device") == "cpu";
-  out.context.target = cpu ? "cpu" : has(s, "cc") ? "sm_" + as_text(s["cc"]) : "cuda:0";
+  out.context.target = cpu ? "cpu" : has(s, "cc") ? "sm_" + capability(s) : "cuda:0";
   out.context.framework = backend.substr(0, backend.find('.'));
 }
 
@@ -209,14 +234,14 @@ spec::OpSpec attention_spec(const json& s) {
     a.mask = mask;
   }
   if (has(s, "mask_ne2")) a.extra["mask_heads"] = as_text(s["mask_ne2"]);
-  if (has(s, "kv_types")) {
+  if (has(s, "kv_types") && s["kv_types"].is_array() && s["kv_types"].size() == 2) {
     a.extra["kv_type_k"] = as_text(s["kv_types"][0]);
     a.extra["kv_type_v"] = as_text(s["kv_types"][1]);
   }
   if (has(flags, "alibi")) a.extra["alibi"] = as_text(flags["alibi"]);
   for (const Renamed& field : build_flags)
     if (has(flags, field.theirs)) out.context.build[field.ours] = truthy(flags[field.theirs]);
-  if (has(s, "cc")) out.context.target = "sm_" + as_text(s["cc"]);
+  if (has(s, "cc")) out.context.target = "sm_" + capability(s);
   out.context.framework = "ggml";
   out.op = a;
   return out;
@@ -245,9 +270,9 @@ spec::OpSpec gemm_spec(const json& s) {
   set_alignments(s, g);
   set_quant(s, g);
   for (const Renamed& field : plain_fields)
-    if (has(s, field.theirs)) g.extra[field.ours] = as_text(s[field.theirs]);
+    if (has(s, field.theirs)) g.extra[field.ours] = names_a_type(field.theirs) ? type_word(s, field.theirs) : as_text(s[field.theirs]);
   // Left open by a case, so no default of ours may decide.
-  const std::string type = word(s, "dtype_a");
+  const std::string type = type_word(s, "dtype_a");
   if (!has(s, "compute") && (type == "f16" || type == "bf16" || type == "f32" || type == "s8")) g.extra["compute_type"] = "unstated";
   if (!has(s, "scale_type")) g.extra["scale_type"] = "unstated";
   std::string call = word(s, "op", "matmul");

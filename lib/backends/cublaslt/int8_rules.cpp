@@ -12,6 +12,8 @@ constexpr Source docs{"cuBLAS library documentation", "13.2 to 13.4", "2026-08-2
 constexpr Source tests{"PyTorch test_linalg.py and cuBLAS library documentation", "2.6.0; 13.2 to 13.4", "2026-08-20"};
 constexpr Source notes{"CUDA release notes, cuBLAS section", "13.0 to 13.3", "2026-08-20"};
 
+constexpr Source turing_issue{"FasterTransformer issue 721", "2023-07", "2026-11-29"};
+
 Condition integers() { return equals(I::dtype_w, "s8"); }
 Condition regular_order() { return all({integers(), none_of(I::order_ab, {"COL32", "ROW"})}); }
 
@@ -61,6 +63,10 @@ const std::vector<Rule>& table() {
        all({multiple_of(I::lda, 16), multiple_of(I::ldb, 16), multiple_of(I::k, 16)}), "the widest integer kernels drop out",
        {"pad K and the leading dimensions to 16, better 32", same, {Change::pad_k}}, docs,
        "gemm --x 4096x4100 --w 4100x4096 --trans-w --dtype s8 --out-dtype s32 --target sm_90", S8, 60},
+      {"CLT040", "int8-result-before-turing", "an INT8 product with INT8 result on a chip without integer tensor cores", stops, Blame::hardware, "cublaslt-int8",
+       all({integers(), equals(I::dtype_out, "s8")}), at_least(I::compute_capability, 75), "NOT_SUPPORTED; the same product with an INT32 result was seen to run on 7.0",
+       {"take an INT32 result and scale it in a kernel of its own", same, {Change::change_setting}}, turing_issue,
+       "gemm --x 4096x4096 --w 4096x4096 --trans-w --dtype s8 --out-dtype s8 --target sm_70", "gemm --x 4096x4096 --w 4096x4096 --trans-w --dtype s8 --out-dtype s8 --target sm_75", 18},
   };
   return rows;
 }

@@ -8,6 +8,7 @@ using I = facts::Id;
 constexpr auto passed_over = Level::blocks, slow = Level::slows;  // what is passed over runs as a copy of the bias plus a product
 constexpr auto same = Keeps::function, less_precise = Keeps::precision;
 
+constexpr Source onednn_env{"oneDNN developer guide, CPU dispatcher control", "3.x", "2026-11-29"};
 constexpr Source blas{"aten/src/ATen/native/cuda/Blas.cpp", "PyTorch 2.6.0", "2026-08-22"};
 constexpr Source blas_new{"aten/src/ATen/native/cuda/Blas.cpp", "PyTorch about 2.10 and later", "2026-08-22"};
 constexpr Source cuda_blas{"aten/src/ATen/cuda/CUDABlas.cpp", "PyTorch 2.6.0 and 2.7", "2026-08-22"};
@@ -93,7 +94,7 @@ const std::vector<Rule>& mkldnn_table() {
       {"TMK004", "f32-not-sent-to-onednn", "FP32 goes to oneDNN only at precision medium", passed_over, Blame::setting, "torch-mkldnn", equals(I::dtype, "f32"),
        equals(I::float32_matmul_precision, "medium"), "MKL or OpenBLAS multiply, which is no loss for FP32", {"set the float32 matmul precision to medium, which rounds inputs to BF16", less_precise, {Change::change_setting}},
        mkl_matmul, CPU32, CPU32 " --extra float32_matmul_precision=medium", 13},
-      {"TMK005", "too-small-for-onednn", "m*n*k is not above 4096", passed_over, Blame::heuristic, "torch-mkldnn", always(), above(I::product_size, 4096.0),
+      {"TMK005", "too-small-for-onednn", "m*n*k is not above 4096", passed_over, Blame::heuristic, "torch-mkldnn", above(I::product_size, 0.0), above(I::product_size, 4096.0),
        "creating a primitive would cost more than it saves", {"nothing to do", same, {}}, mkl_matmul, "gemm --x 16x16 --w 16x16 --dtype bf16 --target cpu --framework torch --extra cpu_bf16=true", CPU, 14},
       {"TMK006", "empty-or-mixed-for-onednn", "an operand is empty or the types differ", passed_over, Blame::spec, "torch-mkldnn", always(),
        all({differs(I::m, 0), differs(I::n, 0), differs(I::k, 0), equals(I::dtype, I::dtype_w)}), "the plain path runs", {"nothing to do", same, {}}, mkl_matmul,
@@ -109,6 +110,9 @@ const std::vector<Rule>& mkldnn_table() {
       {"TMK010", "mkl-off-its-own-processor", "MKL on a processor of another maker", slow, Blame::library_version, "torch-mkldnn", equals(I::blas_library, "mkl"), differs(I::cpu_vendor, "amd"),
        "some routines take a slow code path there, others do not (single precision in 2020.2)", {"use another BLAS, or a newer MKL", same, {Change::change_version}}, mkl_report,
        CPU32 " --extra blas_library=mkl --extra cpu_vendor=amd", CPU32 " --extra blas_library=mkl --extra cpu_vendor=intel", 72},
+      {"TMK011", "onednn-capped-in-environment", "an environment variable caps the vector extensions that may be used", slow, Blame::setting, "torch-mkldnn", always(), unless(is_true(I::onednn_isa_capped)),
+       "wider vectors and newer types of the processor stay unused", {"unset ONEDNN_MAX_CPU_ISA, DNNL_MAX_CPU_ISA and ATEN_CPU_CAPABILITY", same, {Change::change_setting}}, onednn_env,
+       CPU " --env ONEDNN_MAX_CPU_ISA=AVX2", CPU, 73},
   };
   return rows;
 }

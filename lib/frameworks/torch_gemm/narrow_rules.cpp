@@ -8,6 +8,8 @@ using I = facts::Id;
 constexpr auto stops = Level::blocks, slow = Level::slows;
 constexpr auto same = Keeps::function, less_precise = Keeps::precision;
 
+constexpr Source rowwise_issue{"pytorch issue 192707", "2.10.0", "2026-11-29"};
+constexpr Source ada_issue{"pytorch issue 118703", "2.2", "2026-11-29"};
 constexpr Source blas{"aten/src/ATen/native/cuda/Blas.cpp", "PyTorch 2.6.0", "2026-08-22"};
 constexpr Source scaled{"aten/src/ATen/native/cuda/ScaledBlas.cpp", "PyTorch main, mid-2026", "2026-08-22"};
 constexpr Source rowwise{"aten/src/ATen/native/cuda/RowwiseScaledMM.cu", "PyTorch 2.6.0 and main", "2026-08-22"};
@@ -117,6 +119,12 @@ const std::vector<Rule>& scaled_table() {
       {"TSM019", "scaled-mm-workspace-changed", "the default workspace of the scaled product differs between PyTorch versions", Level::informs, Blame::library_version, "torch-scaled-mm", version_in(I::torch_version, "2.7", ""),
        applicable(I::env_cublaslt_workspace), "another algorithm, with or without a split reduction, and other result bits than before 2.7", {"set CUBLASLT_WORKSPACE_SIZE before the first call", same, {Change::change_setting}}, scaled,
        SMM_ON("sm_90", "2.7.0"), SMM_ON("sm_90", "2.7.0") " --env CUBLASLT_WORKSPACE_SIZE=32768", 70},
+      {"TSM020", "row-wise-sent-to-cublaslt", "row-wise scales go to cuBLASLt, which has them on 9.0 only", stops, Blame::library_version, "torch-scaled-mm",
+       all({recipe({"rowwise"}), version_in(I::torch_version, "2.10", "2.10.99999")}), below(I::compute_capability, 120),
+       "RuntimeError with NOT_SUPPORTED from the heuristic, as reported from a chip of 12.0", {"scale per tensor or in blocks, or use another PyTorch", less_precise, {Change::change_setting, Change::change_version}}, rowwise_issue,
+       SMM_ON("sm_120", "2.10.0") " --extra scale_recipe=rowwise", SMM_NEW " --extra scale_recipe=rowwise", 27},
+      {"TSM021", "scaled-mm-before-ada", "Ada is admitted from PyTorch 2.3 on", stops, Blame::library_version, "torch-scaled-mm", version_in(I::torch_version, "", "2.2.99999"), at_least(I::compute_capability, 90),
+       "RuntimeError that asks for 9.0", {"update PyTorch", same, {Change::change_version}}, ada_issue, SMM_ON("sm_89", "2.2.0"), SMM_ON("sm_90", "2.2.0"), 28},
   };
   return rows;
 }
@@ -158,7 +166,7 @@ const std::vector<Rule>& tiny_table() {
        "gemm --x 1x4096 --w 4096x4096 --dtype bf16 --quant w4a16:group=512 --framework torch --extra call=weight_int4pack_mm --extra inner_k_tiles=8 --target sm_90", I4, 12},
       {"TIG004", "tinygemm-tiles", "K or N does not fill the packed tiles", stops, Blame::spec, "torch-tinygemm-int4", always(),
        all({any({unless(applicable(I::inner_k_tiles)), all({one_of(I::inner_k_tiles, {2, 4, 8}), multiple_of(I::k, I::inner_tile)})}), multiple_of(I::n, 8)}), "RuntimeError",
-       {"pad K to 1024 and N to 8, as torchao does", same, {Change::pad_k, Change::pad_n}}, int4, I4 " --extra inner_k_tiles=3", I4, 13},
+       {"pad K to a multiple of 1024 and N to a multiple of 8, as torchao does", same, {Change::pad_k, Change::pad_n}}, int4, I4 " --extra inner_k_tiles=3", I4, 13},
       {"TIG005", "tinygemm-chip", "a chip before 8.0, or CUDA before 12.0", stops, Blame::hardware, "torch-tinygemm-int4", always(),
        all({at_least(I::compute_capability, 80), version_in(I::cuda_version, "12.0", "")}), "RuntimeError: not part of this build", {"use another kernel, or a newer GPU", same, {Change::change_version}}, int4,
        "gemm --x 1x4096 --w 4096x4096 --dtype bf16 --quant w4a16:group=128 --framework torch --extra call=weight_int4pack_mm --extra inner_k_tiles=8 --target sm_75", I4, 14},
