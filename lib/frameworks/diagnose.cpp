@@ -185,6 +185,8 @@ Diagnosis diagnose(const Framework& framework, const spec::OpSpec& spec, facts::
   choose(diagnosis, spec);
   if (!diagnosis.undetermined) {
     facts.set(facts::Id::no_backend_accepts, diagnosis.error && !diagnosis.selected);
+    const auto accepts = [](const CandidateResult& c) { return c.standing == Standing::eligible || c.standing == Standing::raises; };
+    facts.set(facts::Id::kernels_accepting, static_cast<std::int64_t>(std::count_if(diagnosis.candidates.begin(), diagnosis.candidates.end(), accepts)));
     if (diagnosis.selected) facts.set(facts::Id::chosen_backend, *diagnosis.selected);
     else facts.set(facts::Id::chosen_backend, facts::NotApplicable{});
   }

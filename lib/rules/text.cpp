@@ -22,7 +22,8 @@ std::string versions(const Condition& c, bool negated) {
 
 // See facts/words.def.
 struct Words {
-  std::string_view phrase, no;  // `no`: of a yes-or-no fact
+  std::string_view phrase, no;    // `no`: of a yes-or-no fact
+  std::string_view divisor = {};  // of a remainder: what `phrase` is divided by
 };
 struct ValueWords {
   facts::Id fact;
@@ -35,6 +36,8 @@ const Words* words_of(facts::Id id) {
   case facts::Id::fact: { static constexpr Words words{phrase, {}}; return &words; }
 #define DD_YES(fact, yes, no) \
   case facts::Id::fact: { static constexpr Words words{yes, no}; return &words; }
+#define DD_REST(fact, phrase, divisor) \
+  case facts::Id::fact: { static constexpr Words words{phrase, {}, divisor}; return &words; }
   switch (id) {
 #include "facts/words.def"
     default: return nullptr;
@@ -42,11 +45,13 @@ const Words* words_of(facts::Id id) {
 #undef DD_IS
 #undef DD_WORD
 #undef DD_YES
+#undef DD_REST
 }
 
 const ValueWords* value_words(facts::Id id, std::string_view value) {
 #define DD_WORD(fact, phrase)
 #define DD_YES(fact, yes, no)
+#define DD_REST(fact, phrase, divisor)
 #define DD_IS(fact, value, equal, different) {facts::Id::fact, value, equal, different},
   static constexpr ValueWords table[] = {
 #include "facts/words.def"
@@ -54,6 +59,7 @@ const ValueWords* value_words(facts::Id id, std::string_view value) {
 #undef DD_IS
 #undef DD_WORD
 #undef DD_YES
+#undef DD_REST
   for (const ValueWords& row : table)
     if (row.fact == id && row.value == value) return &row;
   return nullptr;
@@ -80,7 +86,8 @@ std::string values_text(const Condition& c) {
 std::string leaf_text(const Condition& c, bool negated) {
   const std::string_view name = spoken(c.fact);
   const bool worded = words_of(c.fact) != nullptr;
-  const std::string_view unit = c.has_other ? "" : facts::info(c.fact).unit;
+  // "rows at most 8", not "rows at most 8 rows".
+  const std::string_view unit = c.has_other || facts::info(c.fact).unit == name ? "" : facts::info(c.fact).unit;
   const std::string other = c.has_other ? std::string(spoken(c.other)) : c.literals.empty() ? "" : value_text(c.fact, c.literals[0]);
   const auto phrase = [&](std::string_view plain, std::string_view inverse) {
     return fmt::format("{} {} {}{}{}", name, negated ? inverse : plain, other, unit.empty() ? "" : " ", unit);
@@ -99,7 +106,7 @@ std::string leaf_text(const Condition& c, bool negated) {
     case Kind::at_least: return phrase("at least", "below");
     case Kind::below: return phrase("below", "at least");
     case Kind::above: return phrase("above", "at most");
-    case Kind::multiple_of: return fmt::format("{} {}multiple of {}", name, negated ? "not a " : "", other);
+    case Kind::multiple_of: return fmt::format("{} {}multiple of {}{}", name, negated ? "not a " : "", other, unit == "bytes" ? " bytes" : "");
     case Kind::one_of:
     case Kind::none_of: {
       const bool in = (c.kind == Kind::one_of) != negated;
@@ -111,6 +118,8 @@ std::string leaf_text(const Condition& c, bool negated) {
       const bool equal = (c.kind == Kind::equals) != negated;
       if (c.has_other) return fmt::format("{} {} {}", name, equal ? "equal to" : "different from", other);
       if (const auto* b = std::get_if<bool>(&c.literals[0])) return yes_or_no(*b == equal);
+      if (const Words* words = words_of(c.fact); words && !words->divisor.empty() && other == "0")
+        return fmt::format("{} {}multiple of {}", name, equal ? "" : "not a ", words->divisor);
       return is(equal);
     }
     case Kind::version_in: return fmt::format("{} {}", name, versions(c, negated));
@@ -147,7 +156,7 @@ std::string seen_fact(facts::Id id, const facts::FactSet& facts) {
   const Words* words = words_of(id);
   const bool* yes = std::get_if<bool>(&e.value);
   std::string out = words && yes && !words->no.empty() ? std::string(*yes ? words->phrase : words->no)
-                                                       : fmt::format("{} = {}", spoken(id), value_text(id, e.value));
+                                                       : fmt::format("{}{} = {}", spoken(id), words && !words->divisor.empty() ? fmt::format(" modulo {}", words->divisor) : std::string(), value_text(id, e.value));
   const bool numeric = std::holds_alternative<std::int64_t>(e.value) || std::holds_alternative<double>(e.value);
   if (numeric && i.unit == "bytes") out += " bytes";
   if (e.value.index() == 0) return out;

@@ -43,7 +43,7 @@ std::vector<std::string> ids(const Judged::Candidate& candidate) {
 }
 
 Proposal make(const Judged::Candidate& candidate, std::vector<Edit> edits) {
-  Proposal p{candidate.name, ids(candidate), std::move(edits), Keeps::function, 0, 0, {}};
+  Proposal p{candidate.name, false, ids(candidate), std::move(edits), Keeps::function, 0, 0, {}};
   for (const Edit& e : p.edits) {
     p.keeps = std::max(p.keeps, e.keeps);
     p.bytes += e.bytes;
@@ -65,6 +65,16 @@ bool reaches(const Judged& judged, const std::string& candidate) {
   return !judged.fails && judged.selected && *judged.selected == candidate;
 }
 
+bool contains(const std::vector<const Rule*>& list, const Rule* rule) {
+  return std::any_of(list.begin(), list.end(), [&](const Rule* r) { return r->id == rule->id; });
+}
+
+// Chosen, with no reason to be slow that was not there before.
+bool serves(const Judged::Candidate& before, const Judged& after) {
+  const Judged::Candidate* now = find(after, before.name);
+  return now && reaches(after, before.name) && std::all_of(now->slowers.begin(), now->slowers.end(), [&](const Rule* rule) { return contains(before.slowers, rule); });
+}
+
 // Keeps the best of each text and of each kind of change (the smallest padding, the first version).
 void keep_best(std::vector<Proposal>& list, std::size_t most) {
   std::stable_sort(list.begin(), list.end(), cheaper);
@@ -84,14 +94,72 @@ std::vector<Proposal> singles(const OpSpec& spec, const Judge& judge, const Judg
   std::vector<Proposal> out;
   for (Change change : changes)
     for (Edit& e : edits_for(change, spec, candidate.name)) {
-      if (!reaches(judge(e.spec), candidate.name)) continue;
+      if (!serves(candidate, judge(e.spec))) continue;
       out.push_back(make(candidate, {std::move(e)}));
       if (change == Change::change_version) break;  // the oldest that helps
     }
   return out;
 }
 
+// Still chosen, nothing new in its way, and at least one reason gone: the ids of those.
+std::vector<std::string> taken_away(const Judged::Candidate& before, const Judged& after) {
+  if (!serves(before, after)) return {};
+  const Judged::Candidate* now = find(after, before.name);
+  std::vector<std::string> out;
+  for (const Rule* rule : before.slowers)
+    if (!contains(now->slowers, rule)) out.emplace_back(rule->id);
+  return out;
+}
+
 constexpr std::size_t most_tries = 400;
+
+// Changes that make the chosen candidate faster: single ones, and pairs for a rule that no single one takes away.
+class Lighter {
+ public:
+  Lighter(const OpSpec& spec, const Judge& judge, const Judged::Candidate& chosen) : spec_(spec), judge_(judge), chosen_(chosen) {}
+
+  std::vector<Proposal> list() && {
+    for (const Rule* rule : chosen_.slowers) {
+      bool found = false;
+      for (Change change : rule->fix.changes)
+        for (Edit& e : edits_for(change, spec_, chosen_.name)) {
+          if (!keep(*rule, {e})) continue;
+          found = true;
+          if (change == Change::change_version) break;  // the oldest that helps
+        }
+      if (!found) pairs(*rule);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  bool keep(const Rule& rule, std::vector<Edit> edits) {
+    if (++tries_ > most_tries) return false;
+    std::vector<std::string> gone = taken_away(chosen_, judge_(edits.back().spec));
+    if (std::find(gone.begin(), gone.end(), rule.id) == gone.end()) return false;
+    Proposal p = make(chosen_, std::move(edits));
+    p.clears = std::move(gone);
+    p.chosen_before = true;
+    if (std::none_of(out_.begin(), out_.end(), [&](const Proposal& other) { return other.text() == p.text(); })) out_.push_back(std::move(p));
+    return true;
+  }
+
+  void pairs(const Rule& rule) {
+    const std::vector<Change>& changes = rule.fix.changes;
+    for (std::size_t i = 0; i < changes.size(); ++i)
+      for (std::size_t j = i + 1; j < changes.size(); ++j)
+        for (const Edit& first : edits_for(changes[i], spec_, chosen_.name))
+          for (const Edit& second : edits_for(changes[j], first.spec, chosen_.name))
+            if (tries_ > most_tries) return;
+            else keep(rule, {first, second});
+  }
+
+  const OpSpec& spec_;
+  const Judge& judge_;
+  const Judged::Candidate& chosen_;
+  std::vector<Proposal> out_;
+  std::size_t tries_ = 0;
+};
 
 std::vector<Proposal> pairs(const OpSpec& spec, const Judge& judge, const Judged::Candidate& candidate, const std::vector<Change>& changes) {
   std::vector<Proposal> out;
@@ -101,7 +169,7 @@ std::vector<Proposal> pairs(const OpSpec& spec, const Judge& judge, const Judged
       for (std::size_t j = i + 1; j < changes.size(); ++j)
         for (Edit& second : edits_for(changes[j], first.spec, candidate.name)) {
           if (++tries > most_tries) return out;
-          if (reaches(judge(second.spec), candidate.name)) out.push_back(make(candidate, {first, std::move(second)}));
+          if (serves(candidate, judge(second.spec))) out.push_back(make(candidate, {first, std::move(second)}));
         }
   return out;
 }
@@ -111,7 +179,7 @@ std::vector<Proposal> pairs(const OpSpec& spec, const Judge& judge, const Judged
 std::string Proposal::text() const {
   std::string out;
   for (const Edit& e : edits) out += (out.empty() ? "" : ", and ") + e.text;
-  out += fmt::format(": {} becomes the chosen one", candidate);
+  out += chosen_before ? fmt::format(": {} is no longer held up by {}", candidate, fmt::join(clears, ", ")) : fmt::format(": {} becomes the chosen one", candidate);
   if (bytes > 0) out += fmt::format("; copies {}", bytes_text(bytes));
   if (flops_percent > 0) out += fmt::format("; {:.1f} per cent more arithmetic", flops_percent);
   return out + fmt::format("; keeps {}", core::to_text(keeps));
@@ -132,6 +200,9 @@ Judge judge_of(const frameworks::Framework& framework, const facts::DeviceProfil
     };
     for (std::string_view name : d.priorities.front().order)
       if (const auto* c = d.find(name)) add(*c);
+    for (const rules::Finding& f : d.call_findings)
+      if (f.rule->level == rules::Level::slows && f.status == rules::Truth::unmet)
+        for (Judged::Candidate& c : out.candidates) c.slowers.push_back(f.rule);
     out.fails = d.error || d.undetermined;
     out.selected = d.selected;
     if (d.call_error)
@@ -149,6 +220,11 @@ std::vector<Proposal> propose(const OpSpec& spec, const Judge& judge, std::size_
     if (!candidate.fast) continue;
     // Behind a fast chosen one nothing is gained; before a slow one everything fast is.
     const Judged::Candidate* selected = now.fails || !now.selected ? nullptr : find(now, *now.selected);
+    if (selected == &candidate && !candidate.slowers.empty()) {
+      std::vector<Proposal> found = Lighter(spec, judge, candidate).list();
+      keep_best(found, most);
+      out.insert(out.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
+    }
     if (selected && selected->fast && i >= chosen) continue;
     std::vector<Change> changes = changes_of(candidate);
     if (candidate.eligible) changes = {Change::change_policy};
@@ -169,6 +245,7 @@ void add_fixes(const OpSpec& spec, const frameworks::Framework& framework, const
                report::Case& c) {
   std::vector<Proposal> proposals = propose(spec, judge_of(framework, target));
   if (proposals.empty()) {
+    if (c.verdict.status == report::Status::fast_path) return;  // nothing had to be made better
     c.verdict.because.push_back("no single change and no pair of changes that the rules know makes a fast backend the chosen one");
     return;
   }

@@ -1,6 +1,6 @@
 // The smallest change that helps. For every fast candidate that is passed over, the changes that its unmet rules name
 // are applied to the spec and the whole dispatcher is evaluated again; only what makes that candidate the chosen one
-// is proposed. Ranked: what keeps the function first, then fewer changes, then the cost. Pairs are searched only where
+// is proposed. For a chosen candidate that is slowed, what takes a reason away and adds none. Ranked: what keeps the function first, then fewer changes, then the cost. Pairs are searched only where
 // no single change is enough. Nothing is proposed that was not tried this way.
 #pragma once
 #include <functional>
@@ -31,7 +31,8 @@ struct Edit {
 std::vector<Edit> edits_for(rules::Change change, const spec::OpSpec& spec, const std::string& candidate);
 
 struct Proposal {
-  std::string candidate;             // becomes the chosen one
+  std::string candidate;             // becomes the chosen one, or stays it
+  bool chosen_before = false;        // stays the chosen one, and is slowed by less
   std::vector<std::string> clears;   // ids of the rules that stood in its way
   std::vector<Edit> edits;           // one or two; the last holds the resulting spec
   rules::Keeps keeps = rules::Keeps::function;

@@ -1,10 +1,10 @@
-// Concrete changes of a spec, one function for each kind.
+// Concrete changes of an attention call, one function for each kind.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "session/fix.hpp"
+#include "session/fix_parts.hpp"
 
 namespace dd::session {
 namespace {
@@ -15,22 +15,6 @@ using rules::Keeps;
 using spec::Attention;
 using spec::OpSpec;
 using spec::TensorSpec;
-
-double bytes_of(const TensorSpec& t) {
-  double n = core::info(t.dtype).bits / 8.0;
-  for (std::int64_t extent : t.shape) n *= static_cast<double>(extent);
-  return n;
-}
-
-// A fresh contiguous tensor of this shape.
-TensorSpec fresh(const TensorSpec& t, spec::Dims shape) {
-  TensorSpec out = t;
-  out.shape = std::move(shape);
-  out.strides.reset();
-  out.offset = 0;
-  out.storage.reset();
-  return out;
-}
 
 double scale_of(const Attention& a) {
   const auto size = spec::attention_dims(a.q.shape).size;
@@ -239,19 +223,8 @@ std::vector<Edit> masks(Change change, const OpSpec& spec) {
 
 std::vector<Edit> versions(const OpSpec& spec) {
   std::vector<Edit> out;
-  const auto add = [&](const char* library, std::optional<std::string> spec::Context::*member, std::initializer_list<const char*> list) {
-    facts::Version now, next;
-    if (!(spec.context.*member) || !facts::Version::parse(*(spec.context.*member), now)) return;
-    for (const char* text : list) {
-      facts::Version::parse(text, next);
-      if (!(next > now)) continue;
-      Edit e{Change::change_version, fmt::format("use {} {} or newer", library, text), Keeps::function, 0, 0, spec};
-      e.spec.context.*member = text;
-      out.push_back(std::move(e));
-    }
-  };
-  add("PyTorch", &spec::Context::torch, {"2.1.0", "2.2.0", "2.3.0", "2.4.0", "2.5.1", "2.6.0", "2.7.0", "2.8.0", "2.9.0", "2.11.0", "2.14.1"});
-  add("cuDNN", &spec::Context::cudnn, {"9.1.0", "9.10.2", "9.14.0", "9.19.0", "9.23.0", "9.26.0"});
+  add_newer(spec, "PyTorch", &spec::Context::torch, {"2.1.0", "2.2.0", "2.3.0", "2.4.0", "2.5.1", "2.6.0", "2.7.0", "2.8.0", "2.9.0", "2.11.0", "2.14.1"}, out);
+  add_newer(spec, "cuDNN", &spec::Context::cudnn, {"9.1.0", "9.10.2", "9.14.0", "9.19.0", "9.23.0", "9.26.0"}, out);
   return out;
 }
 
@@ -335,92 +308,11 @@ std::vector<Edit> set_gqa(const OpSpec& spec) {
   return {edit(Change::set_gqa, "pass enable_gqa=True", spec, [](Attention& x, Edit&) { x.enable_gqa = true; })};
 }
 
-// Matrix products: pad an extent to the next multiple of 8, 16, 32 or 128.
-std::vector<Edit> pad_extent(Change change, const OpSpec& spec) {
-  const spec::Gemm& g = spec.gemm();
-  if (g.quant || g.x.shape.size() < 2 || g.w.shape.size() < 2) return {};
-  const bool k = change == Change::pad_k, n = change == Change::pad_n;
-  const std::int64_t now = k ? g.x.shape.back() : n ? g.w.shape.back() : g.x.shape[g.x.shape.size() - 2];
-  std::vector<Edit> out;
-  for (std::int64_t step : {8, 16, 32, 128}) {
-    const std::int64_t to = (now + step - 1) / step * step;
-    if (to == now || (!out.empty() && to == 0)) continue;
-    Edit e{change, fmt::format("pad {} from {} to {} with zeros{}", k ? "k" : n ? "n" : "m", now, to, k ? "" : ", slice the output"), Keeps::function, 0, 0, spec};
-    spec::Gemm& x = std::get<spec::Gemm>(e.spec.op);
-    const auto grow = [&](TensorSpec& t, std::size_t axis) {
-      spec::Dims shape = t.shape;
-      shape[axis] = to;
-      t = fresh(t, shape);
-      e.bytes += bytes_of(t);
-    };
-    if (k || change == Change::pad_m) grow(x.x, k ? x.x.shape.size() - 1 : x.x.shape.size() - 2);
-    if (k || n) grow(x.w, k ? x.w.shape.size() - 2 : x.w.shape.size() - 1);
-    x.trans_x = x.trans_x && k && false;
-    x.trans_w = false;
-    x.out = {};
-    if (x.bias && n) x.bias.reset();
-    e.flops_percent = (static_cast<double>(to) / static_cast<double>(std::max<std::int64_t>(now, 1)) - 1) * 100;
-    if (!(n && g.bias)) out.push_back(std::move(e));
-  }
-  return out;
-}
-
-std::vector<Edit> gemm_edits(Change change, const OpSpec& spec) {
-  const spec::Gemm& g = spec.gemm();
-  std::vector<Edit> out;
-  const auto add = [&](std::string text, Keeps keeps, auto&& apply) {
-    Edit e{change, std::move(text), keeps, 0, 0, spec};
-    apply(std::get<spec::Gemm>(e.spec.op), e);
-    out.push_back(std::move(e));
-  };
-  switch (change) {
-    case Change::pad_k:
-    case Change::pad_n:
-    case Change::pad_m: return pad_extent(change, spec);
-    case Change::cast_dtype:
-      if (g.quant) return {};
-      for (DType dtype : {DType::bf16, DType::f16})
-        if (g.x.dtype != dtype)
-          add(fmt::format("cast x and w to {}", core::to_text(dtype)), Keeps::precision, [&](spec::Gemm& x, Edit& e) {
-            for (TensorSpec* t : {&x.x, &x.w}) {
-              *t = fresh(*t, t->shape);
-              t->dtype = dtype;
-              e.bytes += bytes_of(*t);
-            }
-            x.out_dtype.reset();
-            x.trans_x = x.trans_w = false;
-          });
-      return out;
-    case Change::make_contiguous:
-      if (g.x.strides)
-        add("call contiguous() on x", Keeps::function, [](spec::Gemm& x, Edit& e) {
-          x.x = fresh(x.x, x.x.shape);
-          x.trans_x = false;
-          e.bytes += bytes_of(x.x);
-        });
-      return out;
-    case Change::align_offset:
-      if (g.x.offset || g.w.offset)
-        add("clone the views that start at an unaligned offset", Keeps::function, [](spec::Gemm& x, Edit& e) {
-          for (TensorSpec* t : {&x.x, &x.w}) {
-            if (!t->offset) continue;
-            e.bytes += bytes_of(*t);
-            t->offset = 0;
-            t->storage.reset();
-          }
-        });
-      return out;
-    case Change::change_version: return versions(spec);
-    case Change::change_setting: return settings(spec);
-    default: return {};
-  }
-}
-
 }  // namespace
 
 std::vector<Edit> edits_for(Change change, const OpSpec& spec, const std::string& candidate) {
   if (change == Change::change_policy) return policy(spec, candidate);
-  if (!spec.is_attention()) return gemm_edits(change, spec);
+  if (!spec.is_attention()) return product_edits(change, spec);
   switch (change) {
     case Change::pad_head_dim: return pad_head_dim(spec);
     case Change::cast_dtype: return cast(spec);

@@ -118,6 +118,19 @@ void add_reasons(const Diagnosis& d, report::Verdict& verdict) {
   }
 }
 
+// Rules that slow the chosen candidate, or the call whatever is chosen.
+std::vector<const rules::Finding*> slowing(const Diagnosis& d) {
+  std::vector<const rules::Finding*> out;
+  const CandidateResult* chosen = d.selected && !d.error ? d.find(*d.selected) : nullptr;
+  if (!chosen) return out;
+  for (const std::vector<rules::Finding>* list : {&d.call_findings, &chosen->findings})
+    for (const rules::Finding& f : *list)
+      if (f.rule->level == rules::Level::slows && f.status == rules::Truth::unmet) out.push_back(&f);
+  return out;
+}
+
+bool slowed(const Diagnosis& d) { return !slowing(d).empty(); }
+
 // The first fast candidate of the order that does not serve.
 std::string first_miss(const Diagnosis& d) {
   if (d.priorities.empty()) return {};
@@ -172,7 +185,7 @@ bool rerouted(const Framework& framework, const Diagnosis& d, report::Verdict& v
   return false;
 }
 
-void set_verdict(const Framework& framework, const Diagnosis& d, const facts::FactSet& facts, report::Case& c) {
+void set_verdict(const Framework& framework, const spec::OpSpec& spec, const Diagnosis& d, const facts::FactSet& facts, report::Case& c) {
   report::Verdict& v = c.verdict;
   v.grade = report::Grade::modelled;
   if (d.call_error) {
@@ -197,9 +210,16 @@ void set_verdict(const Framework& framework, const Diagnosis& d, const facts::Fa
   add_cautions(d, v);
   if (rerouted(framework, d, v)) return;
   const CandidateResult* selected = d.find(*d.selected);
-  if (selected->candidate.fast) {
+  const std::vector<const rules::Finding*> slowers = slowing(d);
+  for (const rules::Finding* f : slowers) v.because.push_back(fmt::format("{}: slowed, {}, {}", *d.selected, f->rule->id, f->rule->title));
+  const std::string by = slowers.empty() ? std::string() : fmt::format("{}, {}", slowers.front()->rule->id, slowers.front()->rule->title);
+  // A product with a hidden copy or cast is not the fast path, whichever kernel runs.
+  if (selected->candidate.fast && !spec.is_attention() && product_cost(spec, d, *selected, facts, nullptr).extra_memory > 0) {
+    v.status = report::Status::fallback;
+    v.summary = fmt::format("{} would serve the call, with a hidden copy: {}", *d.selected, by);
+  } else if (selected->candidate.fast) {
     v.status = report::Status::fast_path;
-    v.summary = fmt::format("{} would serve the call", *d.selected);
+    v.summary = fmt::format("{} would serve the call{}", *d.selected, by.empty() ? "" : ", slowed by " + by);
   } else {
     v.status = report::Status::fallback;
     const std::string miss = first_miss(d);
@@ -207,16 +227,37 @@ void set_verdict(const Framework& framework, const Diagnosis& d, const facts::Fa
   }
 }
 
+// Versions that the rules read and the spec does not name.
+void add_assumed(const Diagnosis& d, const facts::FactSet& facts, report::Case& c) {
+  std::vector<Id> seen;
+  const auto add = [&](const std::vector<Id>& ids) {
+    for (Id id : ids) {
+      if (!std::holds_alternative<facts::Version>(facts.value(id)) || facts[id].provenance != facts::Provenance::assumed) continue;
+      if (std::find(seen.begin(), seen.end(), id) == seen.end()) seen.push_back(id);
+    }
+  };
+  for (const CandidateResult& result : d.candidates)
+    for (const rules::Rule& rule : result.candidate.rules) {
+      add(rules::facts_read(rule.applies));
+      add(rules::facts_read(rule.requires_that));
+    }
+  for (Id id : seen) {
+    std::string name(facts::info(id).name);
+    if (const auto end = name.rfind("_version"); end != std::string::npos) name.erase(end);
+    const bool option = name == "torch" || name == "cuda" || name == "cudnn";
+    c.verdict.because.push_back(fmt::format("{} {} is assumed; name one with {}", name, facts::to_text(facts.value(id)),
+                                            option ? fmt::format("--{}-version", name) : fmt::format("--package-version {}=", name)));
+  }
+}
+
 void add_confidence(const Framework& framework, const Diagnosis& d, const facts::FactSet& facts, report::Case& c) {
   if (!d.priorities.empty() && !d.priorities.front().reason.empty())
     c.verdict.because.push_back(fmt::format("order: {}", d.priorities.front().reason));
   const Id version = d.candidates.empty() ? Id::torch_version : d.candidates.front().candidate.version;
-  if (facts.known(version))
-    c.verdict.because.push_back(fmt::format("rules of {} {}: {} confidence, {}", framework.name(), facts::to_text(facts.value(version)),
-                                            core::to_text(d.confidence.confidence), d.confidence.text));
-  if (facts[version].provenance == facts::Provenance::assumed && facts.known(version))
-    c.verdict.because.push_back(fmt::format("{} {} is assumed; name one with --{}-version", framework.name(),
-                                            facts::to_text(facts.value(version)), framework.name()));
+  const bool has_version = std::holds_alternative<facts::Version>(facts.value(version));
+  c.verdict.because.push_back(fmt::format("rules of {}{}: {} confidence, {}", framework.name(), has_version ? " " + facts::to_text(facts.value(version)) : std::string(),
+                                          core::to_text(d.confidence.confidence), d.confidence.text));
+  add_assumed(d, facts, c);
 }
 
 }  // namespace
@@ -272,14 +313,14 @@ report::Case what_if(const spec::OpSpec& spec, const std::string& id, const Fram
     if (answer && answer->candidate == result.candidate.name) add_answer(*answer, c.candidates.back());
   }
   c.decision = to_decision(d.decision);
-  set_verdict(framework, d, facts, c);
+  set_verdict(framework, placed, d, facts, c);
   for (const report::Candidate& candidate : c.candidates)
     if (candidate.grade == report::Grade::asked && c.decision.selected == candidate.backend) c.verdict.grade = report::Grade::asked;
   if (answer && answer->asked.answered()) c.verdict.because.push_back(in_a_word(answer->asked));
   add_confidence(framework, d, facts, c);
   c.verdict.because.insert(c.verdict.because.end(), notes.begin(), notes.end());
-  add_cost(placed, target, d.selected, c);
-  if (options.fix || (!options.brief && c.verdict.status != report::Status::fast_path)) add_fixes(placed, framework, target, options, c);
+  add_cost(placed, d, facts, target, c);
+  if (options.fix || (!options.brief && (c.verdict.status != report::Status::fast_path || slowed(d)))) add_fixes(placed, framework, target, options, c);
   if (placed.policy.force && (!d.selected || d.error)) c.exit_code = 3;
   return c;
 }

@@ -83,6 +83,9 @@ void add_environment(const spec::Context& context, facts::FactSet& f) {
   if (is("TORCH_BLAS_PREFER_CUBLASLT", "1")) set_new(f, Id::preferred_blas, std::string("cublaslt"), Provenance::spec, "context.env");
   if (is("VLLM_BATCH_INVARIANT", "1")) set_new(f, Id::batch_invariant, true, Provenance::spec, "context.env");
   if (is("VLLM_USE_DEEP_GEMM", "0")) set_new(f, Id::build_deep_gemm, false, Provenance::spec, "context.env");
+  for (const char* variable : {"ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "ATEN_CPU_CAPABILITY"})
+    if (context.env.contains(variable)) f.set(Id::onednn_isa_capped, true, Provenance::spec, std::string("context.env, ") + variable);
+  set_new(f, Id::onednn_isa_capped, false, Provenance::assumed);
   for (const char* strategy : {"eager", "performant"})
     if (is("CUBLAS_EMULATION_STRATEGY", strategy)) set_new(f, Id::emulation_strategy, std::string(strategy), Provenance::spec, "context.env");
 }
@@ -188,7 +191,7 @@ void add_gemm_facts(const spec::OpSpec& spec, facts::FactSet& f) {
   add_quant_facts(spec, f);
   add_blas_facts(spec, f);
   add_default_facts(f);
-  add_calibrated_facts(f);
+  add_calibrated_facts(spec, f);
 }
 
 void add_attention_facts(const spec::OpSpec& spec, facts::FactSet& f) {

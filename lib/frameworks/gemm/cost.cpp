@@ -16,17 +16,30 @@ std::int64_t plus(std::int64_t a, std::int64_t b) {
 
 std::int64_t bytes_of(std::int64_t elements, int bits) { return bits <= 0 ? 0 : times(elements, bits) / 8 + (times(elements, bits) % 8 != 0); }
 
+// Bytes that 256 elements take in the formats of ggml, scales included.
+struct Packed { std::string_view type; std::int64_t bytes; };
+constexpr Packed ggml_types[] = {{"Q1_0", 36},   {"Q2_0", 68},    {"Q4_0", 144},  {"Q4_1", 160}, {"Q5_0", 176},    {"Q5_1", 192},  {"Q8_0", 272}, {"Q2_K", 84},   {"Q3_K", 110},
+                                 {"Q4_K", 144},  {"Q5_K", 176},   {"Q6_K", 210},  {"IQ1_S", 50}, {"IQ1_M", 56},    {"IQ2_XXS", 66}, {"IQ2_XS", 74}, {"IQ2_S", 82}, {"IQ3_XXS", 98},
+                                 {"IQ3_S", 110}, {"IQ4_NL", 144}, {"IQ4_XS", 136}, {"TQ1_0", 54}, {"TQ2_0", 66}, {"MXFP4", 136},  {"NVFP4", 144}};
+
+std::int64_t stored_weight(const facts::FactSet& f, std::int64_t elements) {
+  const std::string type = text(f, Id::quant_type);
+  for (const Packed& row : ggml_types)
+    if (row.type == type) return times(elements / 256 + (elements % 256 != 0), row.bytes);
+  return bytes_of(elements, static_cast<int>(integer_or(f, Id::quant_bits, bits_of_type(text(f, Id::dtype_w)))));
+}
+
 struct Sizes {
   std::int64_t x = 0, w = 0, w_wide = 0, out = 0;
 };
 
 Sizes sizes(const facts::FactSet& f) {
   const std::int64_t rows = integer_or(f, Id::rows, 1), n = integer_or(f, Id::n, 1), k = integer_or(f, Id::k, 1), batch = integer_or(f, Id::gemm_batch, 1);
-  const int x_bits = bits_of_type(text(f, Id::dtype)), w_bits = static_cast<int>(integer_or(f, Id::quant_bits, bits_of_type(text(f, Id::dtype_w))));
+  const std::int64_t weights = times(times(n, k), batch);
   Sizes s;
-  s.x = bytes_of(times(times(rows, k), batch), x_bits);
-  s.w = bytes_of(times(times(n, k), batch), w_bits);
-  s.w_wide = bytes_of(times(times(n, k), batch), std::max(16, x_bits));
+  s.x = bytes_of(times(times(rows, k), batch), bits_of_type(text(f, Id::dtype)));
+  s.w = stored_weight(f, weights);
+  s.w_wide = integer_or(f, Id::dequantized_bytes, bytes_of(weights, 16));
   s.out = bytes_of(times(times(rows, n), batch), bits_of_type(text(f, Id::dtype_out)));
   return s;
 }

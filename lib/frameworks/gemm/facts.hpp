@@ -25,7 +25,7 @@ void add_quant_facts(const spec::OpSpec& spec, facts::FactSet& facts);    // gro
 void add_blas_facts(const spec::OpSpec& spec, facts::FactSet& facts);     // the column-major view
 void add_context_facts(const spec::OpSpec& spec, facts::FactSet& facts);  // versions, environment, build, flags
 void add_default_facts(facts::FactSet& facts);                            // documented defaults, not-applicable rest
-void add_calibrated_facts(facts::FactSet& facts);                         // limits that libraries look up by chip and shape
+void add_calibrated_facts(const spec::OpSpec& spec, facts::FactSet& facts);  // limits that one library looks up by chip and shape
 
 // A vLLM snapshot as year.month: from a date (2026-08) or from a release number (0.12.0).
 bool parse_vllm_version(std::string_view text, facts::Version& out);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "frameworks/gemm/facts.hpp"
+#include "frameworks/gemm/set.hpp"
 
 namespace dd::frameworks::gemm {
 
@@ -34,6 +35,9 @@ Candidate candidate(std::string_view scope, std::string_view text, Speed speed, 
   out.fast = speed == Speed::fast;
   if (const Scope* found = find_scope(scope)) out.rules = found->rules();
   out.raising = raising;
+  static constexpr std::pair<std::string_view, Id> versions[] = {{"vllm-", Id::vllm_version}, {"bnb-", Id::bnb_version}, {"torch-", Id::torch_version}, {"cublas", Id::cublas_version}};
+  for (const auto& [prefix, version] : versions)
+    if (scope.starts_with(prefix)) out.version = version;
   return out;
 }
 

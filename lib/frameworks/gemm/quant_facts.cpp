@@ -28,6 +28,22 @@ std::string ggml_type(const facts::FactSet& f) {
   return {};
 }
 
+// The width in which a kernel that cannot multiply packed weights writes them out: that of the activations, 16 bit where
+// those are narrower. ggml takes 16 bit where the chip is fast in it, whatever the activations are.
+void add_dequantized(const spec::OpSpec& spec, facts::FactSet& f) {
+  const spec::Gemm& g = spec.gemm();
+  const std::string type = text(f, Id::quant_type);
+  const bool ggml = spec.context.framework == "ggml" && !type.empty();
+  if (ggml ? type == "F16" || type == "BF16" || type == "F32" : !g.quant && core::info(g.w.dtype).bits >= 16) return;
+  std::int64_t bits = std::max(16, bits_of_type(text(f, Id::dtype)));
+  if (ggml) {
+    const std::int64_t cc = integer_or(f, Id::compute_capability, 90);
+    bits = cc >= 60 && cc != 61 ? 16 : 32;
+  }
+  const std::int64_t weights = times(times(integer_or(f, Id::n, 1), integer_or(f, Id::k, 1)), integer_or(f, Id::gemm_batch, 1));
+  f.set(Id::dequantized_bytes, times(weights, bits / 8), Provenance::derived, "w.shape in " + std::to_string(bits) + " bit");
+}
+
 }  // namespace
 
 void add_quant_facts(const spec::OpSpec& spec, facts::FactSet& f) {
@@ -65,20 +81,21 @@ void add_quant_facts(const spec::OpSpec& spec, facts::FactSet& f) {
   set_new(f, Id::inner_tile, facts::NotApplicable{});
   if (const std::string type = weight_type(f); !type.empty()) set_new(f, Id::weight_type, type, Provenance::derived, "quant");
   if (const std::string type = ggml_type(f); !type.empty()) set_new(f, Id::quant_type, type, Provenance::derived, "w.dtype");
-  const int bits = bits_of_type(text(f, Id::dtype));
-  if (g.quant) set_new(f, Id::dequantized_bytes, times(times(n, k), bits) / 8);
+  add_dequantized(spec, f);
 }
 
-void add_calibrated_facts(facts::FactSet& f) {
+void add_calibrated_facts(const spec::OpSpec& spec, facts::FactSet& f) {
+  const std::string& framework = spec.context.framework;
+  const bool bnb = framework == "bitsandbytes" || framework == "bnb", ggml = framework == "ggml";
   const std::int64_t n = integer_or(f, Id::n, 1), k = integer_or(f, Id::k, 1), rows = integer_or(f, Id::rows, 1);
-  set_new(f, Id::bnb_blocks, n / 64 + (n % 64 != 0));
+  if (bnb) set_new(f, Id::bnb_blocks, n / 64 + (n % 64 != 0));
   const auto cc = integer(f, Id::compute_capability);
   if (!cc) return;
-  const auto fused = bitsandbytes::fused_limits(n, k, *cc, integer_or(f, Id::sm_count, 0));
+  const auto fused = bnb ? bitsandbytes::fused_limits(n, k, *cc, integer_or(f, Id::sm_count, 0)) : bitsandbytes::Fused();
   if (fused.rows > 0) set_new(f, Id::bnb_fused_rows, fused.rows, Provenance::library, "calibration of the library");
   set_new(f, Id::bnb_fused_rows, facts::NotApplicable{});
-  set_new(f, Id::bnb_narrow_band, (rows == 6 || rows == 7) && fused.narrow_band, Provenance::library, "calibration of the library");
-  const std::string type = text(f, Id::quant_type);
+  if (bnb) set_new(f, Id::bnb_narrow_band, (rows == 6 || rows == 7) && fused.narrow_band, Provenance::library, "calibration of the library");
+  const std::string type = ggml ? text(f, Id::quant_type) : std::string();
   if (!type.empty()) set_new(f, Id::mmvq_columns, ggml::mmvq_columns(type, *cc), Provenance::library, "calibration of the library");
   if (type == "F32") set_new(f, Id::mmvf_columns, std::int64_t{*cc == 75 ? 4 : 3}, Provenance::library, "calibration of the library");
   if ((type == "F16" || type == "BF16") && *cc >= 80) set_new(f, Id::mmvf_columns, std::int64_t{1}, Provenance::library, "calibration of the library");

@@ -29,7 +29,7 @@ const std::vector<Rule>& mmvf_table() {
       {"GGM001", "float-vector-kernel-type", "the weight is quantized", stops, Blame::checkpoint, "ggml-mmvf", always(), one_of(I::quant_type, floats), "passed over for the quantized kernels", {"nothing to do", same, {}}, mmvf_cu, GG("1", "Q4_K", "sm_90"), GG("1", "F16", "sm_90"), 9},
       {"GGM002", "float-vector-kernel-odd-k", "K is odd", stops, Blame::spec, "ggml-mmvf", always(), multiple_of(I::k, 2), "passed over: pairs are read", {"pad K to an even number", same, {Change::pad_k}}, mmvf_cu,
        "gemm --x 1x4095 --w 4095x4096 --dtype f32 --extra quant_type=F16 --framework ggml --target sm_90", GG("1", "F16", "sm_90"), 10},
-      {"GGM003", "float-vector-kernel-columns", "more columns than the float vector kernel takes", stops, Blame::heuristic, "ggml-mmvf", applicable(I::mmvf_columns), at_most(I::rows, I::mmvf_columns), "passed over for the matrix kernel or cuBLAS", {"expected for larger batches", same, {}},
+      {"GGM003", "float-vector-kernel-columns", "more columns than the float vector kernel takes", stops, Blame::heuristic, "ggml-mmvf", applicable(I::mmvf_columns), at_most(I::rows, I::mmvf_columns), "passed over for the matrix kernel or cuBLAS", {"nothing to do: expected for larger batches", same, {}},
        mmvf_cu, GG("2", "F16", "sm_90"), GG("1", "F16", "sm_90"), 11},
   };
   return rows;
@@ -39,7 +39,7 @@ const std::vector<Rule>& mmf_table() {
   static const std::vector<Rule> rows = {
       {"GGM010", "float-matrix-kernel-limits", "type, columns or chip outside the float matrix kernel", stops, Blame::heuristic, "ggml-mmf", always(),
        all({one_of(I::quant_type, floats), at_most(I::rows, 16.0), any({none_of(I::quant_type, {"F32", "BF16"}), at_least(I::compute_capability, 80)}), any({differs(I::quant_type, "F16"), at_least(I::compute_capability, 70)})}),
-       "passed over", {"expected above 16 columns", same, {}}, mmf_cu, GG("17", "F16", "sm_90"), GG("16", "F16", "sm_90"), 10},
+       "passed over", {"nothing to do: expected above 16 columns", same, {}}, mmf_cu, GG("17", "F16", "sm_90"), GG("16", "F16", "sm_90"), 10},
       {"GGM011", "float-matrix-kernel-k", "K does not fill the warp tiles of the float matrix kernel", stops, Blame::spec, "ggml-mmf", one_of(I::quant_type, floats),
        any({all({equals(I::quant_type, "F32"), multiple_of(I::k, 32)}), multiple_of(I::k, 64)}), "passed over", {"pad K to 64 (32 for F32)", same, {Change::pad_k}}, mmf_cu,
        "gemm --x 8x4104 --w 4104x4096 --dtype f32 --extra quant_type=F16 --framework ggml --target sm_90", GG("8", "F16", "sm_90"), 11},
@@ -51,7 +51,7 @@ const std::vector<Rule>& mmvq_table() {
   static const std::vector<Rule> rows = {
       {"GGM020", "quantized-vector-kernel-type", "the weight is not quantized", stops, Blame::checkpoint, "ggml-mmvq", always(), none_of(I::quant_type, floats), "passed over", {"nothing to do", same, {}}, mmvq_cu, GG("1", "F16", "sm_90"), GG("1", "Q4_K", "sm_90"), 9},
       {"GGM021", "quantized-vector-kernel-columns", "more columns than the quantized vector kernel takes", stops, Blame::heuristic, "ggml-mmvq", always(), at_most(I::rows, I::mmvq_columns), "passed over for the matrix kernel where that serves the type",
-       {"expected for larger batches", same, {}}, mmvq_cu, GG("9", "Q4_K", "sm_90"), GG("8", "Q4_K", "sm_90"), 10},
+       {"nothing to do: expected for larger batches", same, {}}, mmvq_cu, GG("9", "Q4_K", "sm_90"), GG("8", "Q4_K", "sm_90"), 10},
   };
   return rows;
 }

@@ -60,7 +60,7 @@ const std::vector<Rule>& awq_table() {
        "gemm --x 16x4096 --w 4096x4096 --dtype f16 --quant w4a16:group=128:zero:packing=awq --framework vllm --target sm_70", AWQ("16", "4096"), 12},
       {"VLM123", "awq-without-marlin", "something keeps the plain AWQ kernels instead of Marlin", slow, Blame::setting, "vllm-awq", always(),
        all({any({differs(I::quantization, "awq"), unless(version_2025())}), unless(is_true(I::batch_invariant)), unless(all({is_true(I::group_splits_k), differs(I::group_count_rest, 0)}))}),
-       "the unoptimised method runs: batch-invariant mode, a group split between ranks, or the method named by hand in 2025 versions", {"remove the cause", same, {Change::change_setting}}, awq_py,
+       "the unoptimised method runs: batch-invariant mode, a group split between ranks, or the method named by hand in 2025 versions", {"leave batch-invariant mode, keep whole groups on each rank, and do not name the awq method", same, {Change::change_setting}}, awq_py,
        AWQ("16", "4096") " --extra batch_invariant=true", AWQ("16", "4096"), 60},
   };
   return rows;

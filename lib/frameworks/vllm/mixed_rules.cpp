@@ -50,13 +50,13 @@ const std::vector<Rule>& select_table() {
 const std::vector<Rule>& machete_table() {
   static const std::vector<Rule> rows = {
       {"VLM010", "machete-off-hopper", "the chip is not compute capability 9.0", stops, Blame::hardware, "vllm-machete", always(), equals(I::compute_capability, 90),
-       "the kernel is built on Hopper's warp-group products, which later chips dropped", {"Marlin serves other chips", same, {}}, machete_py, VL80, VL, 10},
+       "the kernel is built on Hopper's warp-group products, which later chips dropped", {"nothing to do: Marlin serves other chips", same, {}}, machete_py, VL80, VL, 10},
       {"VLM011", "machete-act-order-sharded", "an activation order while the reduction is split over ranks", stops, Blame::checkpoint, "vllm-machete", act_order(), unless(is_true(I::k_sharded)),
        "the permutation would cross ranks", {"keep the layer on one rank, or take a checkpoint without activation order", same, {Change::regroup, Change::change_setting}}, machete_py,
        VL_ACT("sm_90") " --extra k_full=4096 --extra k_part=2048", VL_ACT("sm_90"), 11},
       {"VLM012", "machete-weight-type", "the stored weight type has no prepacked layout", stops, Blame::checkpoint, "vllm-machete", always(),
        any({all({is_true(I::quant_zero_point), one_of(I::weight_type, {"u4", "u8"})}), all({unless(is_true(I::quant_zero_point)), one_of(I::weight_type, {"u4b8", "u8b128"})})}),
-       "declined", {"another kernel", same, {}}, machete_py, VL " --extra weight_type=s4", VL, 12},
+       "declined", {"use Marlin for the types it knows, or quantize to u4b8 or u8b128", same, {}}, machete_py, VL " --extra weight_type=s4", VL, 12},
       {"VLM013", "machete-group", "the group size does not fit the K tile", stops, Blame::checkpoint, "vllm-machete", always(),
        any({all({one_of(I::dtype, half), one_of(I::quant_group, {-1, 64, 128})}), all({none_of(I::dtype, half), one_of(I::quant_group, {-1, 128})})}), "declined",
        {"quantize again with a group of 128; a group of 32 goes to Marlin", less_precise, {Change::regroup}}, machete_py, VL_G("32", "sm_90"), VL, 13},
@@ -75,26 +75,26 @@ const std::vector<Rule>& w4a8_table() {
        all({equals(I::dtype, "f8_e4m3"), unless(act_order()), unless(is_true(I::quant_zero_point)), equals(I::weight_type, "s4"), equals(I::quant_group, 128), multiple_of(I::k_rank_size, 128),
             multiple_of(I::n_rank_size, 128), equals(I::dtype_out, "bf16")}),
        "declined: it wants E4M3 activations, signed INT4 in groups of 128, extents in multiples of 128, and a BF16 result",
-       {"match the recipe", less_precise, {Change::regroup, Change::cast_dtype}}, cutlass_py, W4A8("64", "sm_90"), W4A8("128", "sm_90"), 11},
+       {"use E4M3 activations, signed INT4 in groups of 128, extents in multiples of 128 and a BF16 result", less_precise, {Change::regroup, Change::cast_dtype}}, cutlass_py, W4A8("64", "sm_90"), W4A8("128", "sm_90"), 11},
   };
   return rows;
 }
 
 const std::vector<Rule>& allspark_table() {
   static const std::vector<Rule> rows = {
-      {"VLM030", "allspark-act-order", "an activation order", stops, Blame::checkpoint, "vllm-allspark", always(), unless(act_order()), "declined", {"Marlin or ExLlama take it", same, {}}, allspark_py,
+      {"VLM030", "allspark-act-order", "the checkpoint has an activation order", stops, Blame::checkpoint, "vllm-allspark", always(), unless(act_order()), "declined", {"leave it to Marlin or ExLlama, which take an activation order", same, {}}, allspark_py,
        "gemm --x 16x4096 --w 4096x4096 --dtype bf16 --quant w8a16:group=channel:act-order --extra weight_type=u8b128 --framework vllm --target sm_80", W8("16", "sm_80"), 10},
-      {"VLM031", "allspark-zero-points", "zero points", stops, Blame::checkpoint, "vllm-allspark", always(), unless(is_true(I::quant_zero_point)), "declined", {"Marlin takes 4-bit weights with zero points", same, {}},
+      {"VLM031", "allspark-zero-points", "the weights have zero points", stops, Blame::checkpoint, "vllm-allspark", always(), unless(is_true(I::quant_zero_point)), "declined", {"leave it to Marlin, which takes 4-bit weights with zero points", same, {}},
        allspark_py, "gemm --x 16x4096 --w 4096x4096 --dtype bf16 --quant w8a16:group=channel:zero --extra weight_type=u8b128 --framework vllm --target sm_80", W8("16", "sm_80"), 11},
       {"VLM032", "allspark-off-ampere", "the chip is outside compute capability 8.0 to 8.9", stops, Blame::hardware, "vllm-allspark", always(), between(I::compute_capability, 80, 89), "declined",
-       {"Marlin or Machete serve other chips", same, {}}, allspark_py, W8("16", "sm_90"), W8("16", "sm_80"), 12},
-      {"VLM033", "allspark-groups", "scales per group", stops, Blame::checkpoint, "vllm-allspark", always(), equals(I::quant_group, -1), "only scales per output channel are taken", {"Marlin takes groups", same, {}}, allspark_py,
+       {"nothing to do: Marlin or Machete serve other chips", same, {}}, allspark_py, W8("16", "sm_90"), W8("16", "sm_80"), 12},
+      {"VLM033", "allspark-groups", "the scales are per group, not per channel", stops, Blame::checkpoint, "vllm-allspark", always(), equals(I::quant_group, -1), "only scales per output channel are taken", {"nothing to do: Marlin takes groups", same, {}}, allspark_py,
        "gemm --x 16x4096 --w 4096x4096 --dtype bf16 --quant w8a16:group=128 --extra weight_type=u8b128 --framework vllm --target sm_80", W8("16", "sm_80"), 13},
       {"VLM034", "allspark-type-or-shape", "weight type, extents or activations that the packed layout does not hold", stops, Blame::checkpoint, "vllm-allspark", always(),
-       all({equals(I::weight_type, "u8b128"), multiple_of(I::k_rank_size, 16), multiple_of(I::n_rank_size, 16), one_of(I::dtype, half)}), "declined", {"Marlin takes it", same, {}}, allspark_py,
+       all({equals(I::weight_type, "u8b128"), multiple_of(I::k_rank_size, 16), multiple_of(I::n_rank_size, 16), one_of(I::dtype, half)}), "declined", {"nothing to do: Marlin takes what AllSpark declines", same, {}}, allspark_py,
        W8("16", "sm_80") " --extra weight_type=u4b8", W8("16", "sm_80"), 14},
       {"VLM035", "allspark-large-batch", "more than 1024 tokens in one call", slow, Blame::heuristic, "vllm-allspark", always(), at_most(I::rows, 1024.0),
-       "the weight is dequantized and cuBLAS multiplies, which is expected for a prefill", {"nothing to do", same, {}}, allspark_py, W8("1025", "sm_80"), W8("1024", "sm_80"), 60},
+       "the weight is dequantized and cuBLAS multiplies, which is expected for a prefill", {"nothing to do: at such sizes the dequantized product is the faster one", same, {}}, allspark_py, W8("1025", "sm_80"), W8("1024", "sm_80"), 60},
   };
   return rows;
 }
@@ -102,10 +102,10 @@ const std::vector<Rule>& allspark_table() {
 const std::vector<Rule>& marlin_table() {
   static const std::vector<Rule> rows = {
       {"VLM040", "marlin-chip", "the chip is older than compute capability 7.5 (8.0 in 2025 versions)", stops, Blame::hardware, "vllm-marlin", always(),
-       all({at_least(I::compute_capability, 75), any({at_least(I::compute_capability, 80), version_2026()})}), "declined", {"ExLlama serves 6.0 and later", same, {}}, marlin_py, VL_F16("sm_70"), VL80, 10},
+       all({at_least(I::compute_capability, 75), any({at_least(I::compute_capability, 80), version_2026()})}), "declined", {"use ExLlama, which serves 6.0 and later", same, {}}, marlin_py, VL_F16("sm_70"), VL80, 10},
       {"VLM041", "marlin-weight-type", "the stored weight type is not instantiated", stops, Blame::checkpoint, "vllm-marlin", always(),
        any({all({is_true(I::quant_zero_point), equals(I::weight_type, "u4")}), all({unless(is_true(I::quant_zero_point)), one_of(I::weight_type, {"u4b8", "u8b128", "e4m3", "e2m1"})})}),
-       "declined: 8 bits with zero points and 2 or 3 bits do not exist", {"ExLlama, the legacy GPTQ kernels or Triton", same, {}}, marlin_py, VL80 " --extra weight_type=u8", VL80, 11},
+       "declined: 8 bits with zero points and 2 or 3 bits do not exist", {"use ExLlama, the legacy GPTQ kernels or Triton", same, {}}, marlin_py, VL80 " --extra weight_type=u8", VL80, 11},
       {"VLM042", "marlin-group", "the group size is not -1, 32, 64 or 128", stops, Blame::checkpoint, "vllm-marlin", always(), one_of(I::quant_group, {-1, 32, 64, 128}), "declined",
        {"quantize again with a group of 128", less_precise, {Change::regroup}}, marlin_py, VL_G("256", "sm_80"), VL80, 12},
       {"VLM043", "marlin-act-order-shape", "an activation order with extents that would need padding", stops, Blame::checkpoint, "vllm-marlin", act_order(),
@@ -125,7 +125,7 @@ const std::vector<Rule>& marlin_table() {
        any({all({multiple_of(I::n_rank_size, 64), multiple_of(I::k_rank_size, 128)}), all({multiple_of(I::n_rank_size, 128), multiple_of(I::k_rank_size, 64)})}),
        "weights are padded when loaded; activations are padded and results sliced with a copy in every call", {"choose a number of ranks so that the shares fit", same, {Change::change_setting}}, marlin_py,
        VL80 " --extra n_part=1376", VL80, 30},
-      {"VLM049", "marlin-permutes-columns", "an activation order", slow, Blame::checkpoint, "vllm-marlin", always(), unless(act_order()), "the columns of the activations are permuted in every call",
+      {"VLM049", "marlin-permutes-columns", "the checkpoint has an activation order", slow, Blame::checkpoint, "vllm-marlin", always(), unless(act_order()), "the columns of the activations are permuted in every call",
        {"take a checkpoint without activation order", less_precise, {Change::regroup}}, marlin_py, VL_ACT("sm_80"), VL80, 31},
       {"VLM050", "marlin-scales-replicated", "an activation order while the reduction is split over ranks", slow, Blame::checkpoint, "vllm-marlin", act_order(), unless(is_true(I::k_sharded)),
        "every rank holds all scales and looks them up one by one", {"take a checkpoint without activation order", less_precise, {Change::regroup}}, marlin_py,
@@ -152,7 +152,7 @@ const std::vector<Rule>& exllama_table() {
       {"VLM072", "exllama-not-f16", "the activations are not FP16", stops, Blame::setting, "vllm-exllama", always(), equals(I::dtype, "f16"), "declined: half kernels only", {"run the model in FP16", less_precise, {Change::cast_dtype}},
        exllama_py, VL, VL_F16("sm_90"), 12},
       {"VLM073", "exllama-limits", "weight type, group or chip outside the limits of ExLlama", stops, Blame::checkpoint, "vllm-exllama", always(),
-       all({one_of(I::weight_type, {"u4b8", "u8b128"}), above(I::quant_group, 0.0), equals(I::group_rest_layer, 0), at_least(I::compute_capability, 60)}), "declined", {"another kernel", same, {}}, exllama_py,
+       all({one_of(I::weight_type, {"u4b8", "u8b128"}), above(I::quant_group, 0.0), equals(I::group_rest_layer, 0), at_least(I::compute_capability, 60)}), "declined", {"use Marlin or Triton where their limits hold", same, {}}, exllama_py,
        "gemm --x 16x4096 --w 4096x4096 --dtype f16 --quant w4a16:group=channel --extra weight_type=u4b8 --framework vllm --target sm_90", VL_F16("sm_90"), 13},
   };
   return rows;
@@ -165,7 +165,7 @@ const std::vector<Rule>& triton_table() {
             any({one_of(I::quant_group, {-1, 32, 64, 128, 256}), equals(I::quant_group, I::k_layer)}), equals(I::group_count_rest, 0)}),
        "declined", {"meet the limits: 4 bits, 16-bit activations, N in eights, no activation order, whole groups per rank", same, {Change::pad_n, Change::regroup}}, triton_py, VL_ACT("sm_90"), VL, 10},
       {"VLM081", "triton-chosen-last", "the Triton kernel was chosen on an NVIDIA chip", slow, Blame::heuristic, "vllm-triton-w4a16", always(), unless(is_true(I::chosen)),
-       "it stands near the end of the order, so every tuned kernel before it declined", {"see why the kernels before it declined", same, {}}, select, VL " --extra chosen=true", VL, 60},
+       "it stands near the end of the order, so every tuned kernel before it declined", {"look at why the kernels before it declined", same, {}}, select, VL " --extra chosen=true", VL, 60},
   };
   return rows;
 }
@@ -181,7 +181,7 @@ const std::vector<Rule>& humming_table() {
 const std::vector<Rule>& cpu_table() {
   static const std::vector<Rule> rows = {
       {"VLM095", "dynamic-4bit-limits", "not signed 4-bit weights on an ARM processor", stops, Blame::hardware, "vllm-dynamic-4bit", always(), all({equals(I::device_type, "cpu"), equals(I::weight_type, "s4")}), "declined",
-       {"serves ARM processors only", same, {}}, cpu_py, VL, "gemm --x 16x4096 --w 4096x4096 --dtype bf16 --quant w4a8:group=32 --extra weight_type=s4 --framework vllm --target cpu", 10},
+       {"nothing to do: this kernel is for ARM processors", same, {}}, cpu_py, VL, "gemm --x 16x4096 --w 4096x4096 --dtype bf16 --quant w4a8:group=32 --extra weight_type=s4 --framework vllm --target cpu", 10},
       {"VLM096", "cpu-wna16-limits", "outside the limits of the processor's 4-bit kernel", stops, Blame::spec, "vllm-cpu-wna16", always(),
        all({equals(I::device_type, "cpu"), one_of(I::weight_type, {"u4", "u4b8"}), multiple_of(I::k_rank_size, 32), multiple_of(I::n_rank_size, 32), multiple_of(I::quant_group, 2)}), "declined",
        {"use extents in multiples of 32 and an even group", same, {Change::pad_k, Change::pad_n}}, cpu_py, VL,
@@ -193,6 +193,7 @@ const std::vector<Rule>& cpu_table() {
 }  // namespace
 
 Table selection() { return select_table(); }
+Table outcome() { return Table(select_table()).last(1); }
 Table machete() { return machete_table(); }
 Table cutlass_w4a8() { return w4a8_table(); }
 Table allspark() { return allspark_table(); }

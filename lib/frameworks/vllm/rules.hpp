@@ -9,7 +9,8 @@ namespace dd::frameworks::vllm {
 
 using Table = std::span<const rules::Rule>;
 
-Table selection();      // scope vllm-mp-select
+Table selection();      // scope vllm-mp-select: the variable that leaves kernels out, then the outcome
+Table outcome();        // the part of it that looks at what was chosen
 Table machete();        // weight-only integer kernels
 Table cutlass_w4a8();
 Table allspark();

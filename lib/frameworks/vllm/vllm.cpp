@@ -1,5 +1,7 @@
 // vLLM's choice of a kernel for a quantized linear layer: the method that the checkpoint names, then a list of kernels
 // that are asked in order. Two lists, of August 2025 and August 2026.
+#include <algorithm>
+#include <map>
 #include <vector>
 
 #include "frameworks/gemm/facts.hpp"
@@ -26,6 +28,77 @@ Kind kind_of(const spec::OpSpec& spec, const FactSet& f) {
 bool is_2025(const FactSet& f) {
   const auto* version = std::get_if<facts::Version>(&f.value(Id::vllm_version));
   return version && *version <= facts::Version::of(2025, 8);
+}
+
+// Class names by which VLLM_DISABLED_KERNELS knows the candidates; older names of the same kernel count too.
+struct ClassName { std::string_view scope, name; };
+constexpr ClassName class_names[] = {
+    {"vllm-cutlass-w4a8", "CutlassW4A8LinearKernel"},
+    {"vllm-machete", "MacheteLinearKernel"},
+    {"vllm-allspark", "AllSparkLinearKernel"},
+    {"vllm-marlin", "MarlinLinearKernel"},
+    {"vllm-conch", "ConchLinearKernel"},
+    {"vllm-exllama", "ExllamaLinearKernel"},
+    {"vllm-triton-w4a16", "TritonW4A16LinearKernel"},
+    {"vllm-dynamic-4bit", "Dynamic4bitLinearKernel"},
+    {"vllm-cpu-wna16", "CPUWNA16LinearKernel"},
+    {"vllm-fp8-marlin", "MarlinFP8ScaledMMLinearKernel"},
+    {"vllm-fp8-flashinfer", "FlashInferFP8ScaledMMLinearKernel"},
+    {"vllm-fp8-cutlass", "CutlassFP8ScaledMMLinearKernel"},
+    {"vllm-fp8-block-deepgemm", "DeepGemmFp8BlockScaledMMKernel"},
+    {"vllm-fp8-block-cutlass", "CutlassFp8BlockScaledMMKernel"},
+    {"vllm-fp8-block-triton", "TritonFp8BlockScaledMMKernel"},
+    {"vllm-int8-cutlass", "CutlassInt8ScaledMMLinearKernel"},
+    {"vllm-int8-cutlass", "CutlassScaledMMLinearKernel"},
+    {"vllm-int8-triton", "TritonInt8ScaledMMLinearKernel"},
+    {"vllm-int8-triton", "TritonScaledMMLinearKernel"},
+    {"vllm-nvfp4-cutlass", "CutlassNvFp4LinearKernel"},
+    {"vllm-nvfp4-flashinfer", "FlashInferCutlassNvFp4LinearKernel"},
+    {"vllm-nvfp4-marlin", "MarlinNvFp4LinearKernel"}};
+
+bool is_listed(std::string_view list, std::string_view name) {
+  while (!list.empty()) {
+    const std::size_t comma = list.find(',');
+    std::string_view one = list.substr(0, comma);
+    while (one.starts_with(' ')) one.remove_prefix(1);
+    while (one.ends_with(' ')) one.remove_suffix(1);
+    if (one == name) return true;
+    if (comma == std::string_view::npos) break;
+    list.remove_prefix(comma + 1);
+  }
+  return false;
+}
+
+// By the variable; torch's product answers to one name per scaling recipe.
+bool is_disabled(const spec::OpSpec& spec, const FactSet& f, std::string_view scope) {
+  const auto it = spec.context.env.find("VLLM_DISABLED_KERNELS");
+  if (it == spec.context.env.end()) return false;
+  if (scope == "vllm-fp8-torch")
+    return is_listed(it->second, text(f, Id::scale_recipe) == "tensorwise" ? "PerTensorTorchFP8ScaledMMLinearKernel" : "ChannelWiseTorchFP8ScaledMMLinearKernel");
+  return std::any_of(std::begin(class_names), std::end(class_names), [&](const ClassName& row) { return row.scope == scope && is_listed(it->second, row.name); });
+}
+
+// The rules of a candidate that the variable names: that one first, then its own.
+std::span<const Rule> with_disabled(std::string_view scope, std::span<const Rule> own) {
+  static const std::map<std::string_view, std::vector<Rule>> tables = [] {
+    std::map<std::string_view, std::vector<Rule>> out;
+    const auto selection = frameworks::vllm::selection();
+    for (const Scope& s : all_scopes()) {
+      if (!s.name.starts_with("vllm-")) continue;
+      std::vector<Rule>& rows = out[s.name];
+      for (const Rule& rule : selection)
+        if (rule.id == "VLM001") rows.push_back(rule);
+      rows.insert(rows.end(), s.rules().begin(), s.rules().end());
+    }
+    return out;
+  }();
+  static const std::vector<Rule> alone = [] {
+    const auto selection = frameworks::vllm::selection();
+    return std::vector<Rule>(selection.begin(), selection.begin() + 1);
+  }();
+  const auto it = tables.find(scope);
+  if (it != tables.end()) return it->second;
+  return own.empty() ? std::span<const Rule>(alone) : own;
 }
 
 // The kernel's own check fails when the call is made, after it was chosen.
@@ -86,8 +159,20 @@ class Vllm final : public ProductFramework {
     if (packing == "gptq" && !falls_to_legacy(spec)) return frameworks::vllm::gptq();
     return packing == "awq" ? frameworks::vllm::awq() : std::span<const Rule>();
   }
-  std::vector<Candidate> candidates(const spec::OpSpec& spec, const FactSet& f) const override { return scaled(kind_of(spec, f), f); }
-  std::span<const Rule> outcome_rules(const spec::OpSpec&) const override { return {}; }
+  void add_facts(const spec::OpSpec& spec, FactSet& f) const override {
+    // Read by the candidates that the variable names, and by no other.
+    if (spec.context.env.contains("VLLM_DISABLED_KERNELS")) f.set(Id::kernel_disabled, true, Provenance::spec, "context.env, VLLM_DISABLED_KERNELS");
+    ProductFramework::add_facts(spec, f);
+  }
+  std::vector<Candidate> candidates(const spec::OpSpec& spec, const FactSet& f) const override {
+    std::vector<Candidate> out = scaled(kind_of(spec, f), f);
+    for (Candidate& c : out)
+      if (is_disabled(spec, f, c.name)) c.rules = with_disabled(c.name, c.rules);
+    return out;
+  }
+  std::span<const Rule> outcome_rules(const spec::OpSpec& spec) const override {
+    return spec.gemm().quant ? frameworks::vllm::outcome() : std::span<const Rule>();
+  }
 
  private:
   // 2025 versions serve asymmetric GPTQ checkpoints by the legacy kernels instead of refusing them.

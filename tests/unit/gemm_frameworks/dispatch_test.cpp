@@ -16,6 +16,27 @@ TEST_CASE("vLLM: the list is walked until a kernel accepts, each refusal with it
   CHECK(v100.selected == "vllm-exllama");
 }
 
+TEST_CASE("vLLM: kernels named in the environment are passed over, each with the rule that says so") {
+  const std::string line = "gemm --x 16x4096 --w 4096x4096 --dtype bf16 --quant w4a16:group=128:packing=gptq --framework vllm --target sm_90";
+  const auto one = diagnosed(line + " --env VLLM_DISABLED_KERNELS=MacheteLinearKernel");
+  CHECK(one.selected == "vllm-marlin");
+  CHECK(one.find("vllm-machete")->first_reason->id == "VLM001");
+  CHECK(one.find("vllm-marlin")->standing == frameworks::Standing::eligible);
+  const auto two = diagnosed(line + " --built-with conch=on --env VLLM_DISABLED_KERNELS=MacheteLinearKernel,MarlinLinearKernel");
+  CHECK(two.selected == "vllm-conch");
+  const auto other = diagnosed(line + " --env VLLM_DISABLED_KERNELS=SomebodyElsesKernel");
+  CHECK(other.selected == "vllm-machete");
+  CHECK_FALSE(names(other, "VLM001"));
+  const auto int8 = diagnosed("gemm --x 64x4096 --w 4096x4096 --trans-w --dtype s8 --out-dtype bf16 --framework vllm --target sm_120 --env VLLM_DISABLED_KERNELS=CutlassInt8ScaledMMLinearKernel");
+  CHECK(int8.selected == "vllm-int8-triton");
+}
+
+TEST_CASE("vLLM: when no kernel accepts, the selector's own error is named") {
+  const auto d = diagnosed("gemm --x 16x11008 --w 11008x4096 --dtype bf16 --quant w4a16:group=128:packing=gptq --extra k_full=11008 --extra k_part=1376 --built-with conch=off --framework vllm --target sm_80");
+  CHECK(d.error);
+  CHECK(names(d, "VLM002"));
+}
+
 TEST_CASE("vLLM: an unknown package leaves the choice open instead of guessing") {
   const auto d = diagnosed("gemm --x 16x4096 --w 4096x4096 --dtype bf16 --quant w4a16:group=128:packing=gptq --extra n_part=1380 --framework vllm --target sm_80 --package-version vllm=2025.8");
   CHECK(d.find("vllm-marlin")->standing == frameworks::Standing::refused);

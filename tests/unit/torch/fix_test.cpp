@@ -165,7 +165,7 @@ TEST_CASE("one table over targets") {
 TEST_CASE("costs: arithmetic, traffic and memory of each path") {
   const auto spec = read("sdpa --q 2x8x1024x64 --dtype f16 --framework torch");
   const auto target = facts::find_profile("a100-40");
-  const auto costs = session::path_costs(spec, &*target);
+  const auto costs = session::attention_costs(spec, &*target);
   REQUIRE(costs.size() == 2);
   CHECK(costs[0].flops == 4.0 * 2 * 8 * 1024 * 1024 * 64);
   CHECK(costs[0].traffic == 4.0 * 2 * 8 * 1024 * 64 * 2);
@@ -173,11 +173,7 @@ TEST_CASE("costs: arithmetic, traffic and memory of each path") {
   REQUIRE(costs[0].bound);
   CHECK(*costs[0].bound == Approx(costs[0].flops / 312e12));
   CHECK(*costs[1].bound > *costs[0].bound);
-  CHECK_FALSE(session::path_costs(spec, nullptr)[0].bound);
-  const auto quantized = read("gemm --m 1 --n 4096 --k 4096 --dtype f16 --quant w4a16:group=128");
-  const auto both = session::path_costs(quantized, &*target);
-  REQUIRE(both.size() == 2);
-  CHECK(both[1].extra_memory == 4096.0 * 4096 * 2);
+  CHECK_FALSE(session::attention_costs(spec, nullptr)[0].bound);
   CHECK(session::bytes_text(1536) == "1.5 KiB");
 }
 
