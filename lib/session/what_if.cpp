@@ -257,7 +257,6 @@ void add_confidence(const Framework& framework, const Diagnosis& d, const facts:
   const bool has_version = std::holds_alternative<facts::Version>(facts.value(version));
   c.verdict.because.push_back(fmt::format("rules of {}{}: {} confidence, {}", framework.name(), has_version ? " " + facts::to_text(facts.value(version)) : std::string(),
                                           core::to_text(d.confidence.confidence), d.confidence.text));
-  add_assumed(d, facts, c);
 }
 
 }  // namespace
@@ -318,6 +317,7 @@ report::Case what_if(const spec::OpSpec& spec, const std::string& id, const Fram
     if (candidate.grade == report::Grade::asked && c.decision.selected == candidate.backend) c.verdict.grade = report::Grade::asked;
   if (answer && answer->asked.answered()) c.verdict.because.push_back(in_a_word(answer->asked));
   add_confidence(framework, d, facts, c);
+  if (!options.brief) add_assumed(d, facts, c);
   c.verdict.because.insert(c.verdict.because.end(), notes.begin(), notes.end());
   add_cost(placed, d, facts, target, c);
   if (options.fix || (!options.brief && (c.verdict.status != report::Status::fast_path || slowed(d)))) add_fixes(placed, framework, target, options, c);
