@@ -102,6 +102,8 @@ const rules::Registry& catalogue() {
     all.add(dispatch::outcome_rules());
     all.add(dispatch::asked_rules());
     all.add(dispatch::recording_rules());
+    all.add(dispatch::answer_rules());
+    all.add(dispatch::gradient_rules());
     all.add(evidence::evidence_rules());
     all.add(cuda::environment_rules());
     all.add(frameworks::torch::environment_rules());

@@ -48,6 +48,10 @@ std::span<const rules::Rule> policy_rules();
 
 // RUL and NUM rules: what a run showed (facts rules_block and run.*) held against the rules and against the reference.
 std::span<const rules::Rule> outcome_rules();
+// RUL rules on what a library's own query said (run_backend) against the rules or the run (chosen_backend).
+std::span<const rules::Rule> answer_rules();
+// NUM rules on gradients: run_mismatched counts their elements.
+std::span<const rules::Rule> gradient_rules();
 
 // EVD rules about attempts on a GPU (facts run.*): whether kernels were recorded, whether the call can be captured, whether
 // the replay runs the same kernels, whether the clocks held while it was timed.
