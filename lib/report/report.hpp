@@ -70,13 +70,13 @@ struct Conversion {  // copy, cast, padding, layout change that a backend made s
 };
 
 struct Evidence {
-  std::string api;  // the call in the framework's own words; empty for backends of this tool
   std::vector<Operation> operators, library_calls, kernels;
   std::vector<Conversion> conversions;
   std::vector<Operation> syncs;
   std::vector<std::string> notes;  // e.g. "scores materialised: 4 MiB"
   // Kernels of a device run: recorded | missing | not-permitted | failed; empty where nothing was to be recorded.
   std::string recording = {};
+  std::string api;                 // the call in the framework's own words; empty for backends of this tool
 };
 
 struct Timing {
@@ -136,10 +136,10 @@ struct Candidate {
   std::string backend, layer, eligibility;  // eligibility: eligible|blocked|unknown
   bool fast = false;                        // counts as the fast path
   Grade grade = Grade::modelled;
-  std::vector<Answer> answers;
   std::vector<Finding> findings;
   std::vector<Attempt> attempts;
   std::optional<Asked> asked;
+  std::vector<Answer> answers;
 };
 
 struct Step {
