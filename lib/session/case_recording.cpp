@@ -69,7 +69,7 @@ void CaseWork::hold_recording(Entry& e, const report::Attempt& a) {
   add_found(e, dispatch::recording_rules());
 }
 
-void CaseWork::compare_modes(Entry& e) {
+void CaseWork::hold_modes(Entry& e) {
   const report::Attempt *eager = ran_in(e.out, "eager"), *captured = ran_in(e.out, "captured");
   if (!eager || !captured) return;
   const auto one = kernel_counts(eager->evidence), other = kernel_counts(captured->evidence);

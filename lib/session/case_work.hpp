@@ -42,7 +42,7 @@ class CaseWork {
   void hold_against_rules(Entry& e, const report::Attempt& a);
   // What was recorded of an attempt on a GPU, and eager against captured, as findings (case_recording.cpp).
   void hold_recording(Entry& e, const report::Attempt& a);
-  void compare_modes(Entry& e);
+  void hold_modes(Entry& e);
   void hold_gradients(Entry& e, const report::Comparison& c);
   void take_decision(const dispatch::Decision& decision);
   Entry* entry(std::string_view name);

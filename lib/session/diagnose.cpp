@@ -167,7 +167,7 @@ class NativeCase : CaseWork {
     for (spec::Mode mode : spec_.further_modes)
       for (Entry& e : entries_)
         if (mode != spec_.mode) attempt(e, "force", mode);
-    for (Entry& e : entries_) compare_modes(e);
+    for (Entry& e : entries_) hold_modes(e);
   }
 
   const bool here_ = on_this_machine(spec_.context.target);

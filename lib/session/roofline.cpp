@@ -115,7 +115,7 @@ PathCost product_cost(const spec::OpSpec& spec, const frameworks::Diagnosis& dia
   for (const frameworks::gemm::Part& part : cost.hidden) out.extra_text += fmt::format("{}{} {}", out.extra_text.empty() ? "" : ", ", part.what, bytes_text(static_cast<double>(part.bytes)));
   if (!device) return out;
   const auto bandwidth = device->get("memory_bandwidth");
-  const double rate = peak(*device, spec.gemm().x.dtype, spec.flags.tf32).value_or(0);
+  const double rate = peak_rate(*device, spec.gemm().x.dtype, spec.flags.tf32).value_or(0);
   const double seconds = frameworks::gemm::roofline_seconds(cost, rate, static_cast<double>(bandwidth.value_or(0)));
   if (seconds > 0) out.bound = seconds;
   return out;
