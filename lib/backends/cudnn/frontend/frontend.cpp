@@ -71,8 +71,11 @@ AttentionTensors add_attention(FrontendGraph& graph, const AttentionQuestion& qu
   if (question.causal == 2) options.set_causal_mask_bottom_right(true);
   if (question.bias) options.set_bias(t.bias = tensor(graph, *question.bias, "bias"));
   if (question.dropout_p > 0) {
-    const AskTensor one{core::DType::s32, {1, 1, 1, 1}, {1, 1, 1, 1}};
-    options.set_dropout(static_cast<float>(question.dropout_p), tensor(graph, one, "seed"), tensor(graph, one, "offset"));
+    // 64 bits, as PyTorch passes them: Blackwell's engine takes no other.
+    const auto number = [&](const char* name) {
+      return graph.tensor(fe::graph::Tensor_attributes().set_name(name).set_dim({1, 1, 1, 1}).set_stride({1, 1, 1, 1}).set_data_type(fe::DataType_t::INT64));
+    };
+    options.set_dropout(static_cast<float>(question.dropout_p), number("seed"), number("offset"));
   }
   t.q = tensor(graph, question.q, "q");
   t.k = tensor(graph, question.k, "k");
