@@ -205,6 +205,8 @@ void set_verdict(const Framework& framework, const spec::OpSpec& spec, const Dia
     const CandidateResult* failing = d.selected ? d.find(*d.selected) : nullptr;
     v.summary = failing ? fmt::format("{} is reached and the call fails: {}", *d.selected, reason(*failing))
                         : std::string("no backend takes the call");
+    for (const rules::Finding& f : d.call_findings)
+      if (f.rule->level == rules::Level::blocks && f.status == rules::Truth::unmet) v.because.push_back(fmt::format("{}, {}", f.rule->id, f.rule->title));
     return;
   }
   add_cautions(d, v);
