@@ -254,7 +254,7 @@ void add_assumed(const Diagnosis& d, const facts::FactSet& facts, report::Case& 
 
 void add_confidence(const Framework& framework, const Diagnosis& d, const facts::FactSet& facts, report::Case& c) {
   if (!d.priorities.empty() && !d.priorities.front().reason.empty())
-    c.verdict.because.push_back(fmt::format("order: {}", d.priorities.front().reason));
+    c.verdict.because.push_back((d.priorities.front().reason.starts_with("order") ? "" : "order: ") + d.priorities.front().reason);
   const Id version = d.candidates.empty() ? Id::torch_version : d.candidates.front().candidate.version;
   const bool has_version = std::holds_alternative<facts::Version>(facts.value(version));
   c.verdict.because.push_back(fmt::format("rules of {}{}: {} confidence, {}", framework.name(), has_version ? " " + facts::to_text(facts.value(version)) : std::string(),
@@ -322,7 +322,9 @@ report::Case what_if(const spec::OpSpec& spec, const std::string& id, const Fram
   if (!options.brief) add_assumed(d, facts, c);
   c.verdict.because.insert(c.verdict.because.end(), notes.begin(), notes.end());
   add_cost(placed, d, facts, target, c);
-  if (options.fix || (!options.brief && (c.verdict.status != report::Status::fast_path || slowed(d)))) add_fixes(placed, framework, target, options, c);
+  // Nothing to propose where a fast backend is chosen already and not slowed, even if the layer above does not ask it.
+  const CandidateResult* chosen = d.selected && !d.error ? d.find(*d.selected) : nullptr;
+  if (options.fix || (!options.brief && (!(chosen && chosen->candidate.fast) || slowed(d)))) add_fixes(placed, framework, target, options, c);
   if (placed.policy.force && (!d.selected || d.error)) c.exit_code = 3;
   return c;
 }

@@ -288,8 +288,9 @@ void head(Writer& w, const Case& c) {
   w.line(fmt::format("{}  {}", w.ink(status, ink_of(c.verdict.status)), w.ink(c.title, Ink::bold)));
   w.field("verdict", fmt::format("{} [{}]", c.verdict.summary, core::to_text(c.verdict.grade)));
   for (const std::string& because : c.verdict.because) {
-    const bool fix = because.starts_with("fix: ");
-    w.field(fix ? "fix" : "", fix ? because.substr(5) : "because " + because);
+    if (because.starts_with("fix: ")) w.field("fix", because.substr(5));
+    else if (because.starts_with("take care: ")) w.field("take care", because.substr(11));
+    else w.field("", "because " + because);
   }
   for (const Requirement& r : c.requirements) {
     const Ink ink = r.status == "met" ? Ink::good : Ink::bad;

@@ -31,6 +31,10 @@ void set_build_flag(const spec::Context& context, const char* name, Id id, FactS
 void assume_cudnn(FactSet& facts) {
   const auto* torch = std::get_if<Version>(&facts.value(Id::torch_version));
   const auto* device = std::get_if<std::string>(&facts.value(Id::device_type));
+  if (device && *device == "rocm") {
+    facts.set(Id::built_cudnn, false, Provenance::derived, "builds for AMD GPUs have no cuDNN");
+    facts.set(Id::cudnn_version, NotApplicable{}, Provenance::derived, "builds for AMD GPUs have no cuDNN");
+  }
   if (!torch || !device || *device != "cuda") return;
   struct Bundled {
     Version first;
