@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <fstream>
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "cli/output.hpp"
@@ -44,33 +43,6 @@ class Bar {
   int last_ = -1;
 };
 
-// Standard input as text; at most 256 MiB.
-std::string read_input(bool& cut) {
-  constexpr std::size_t most = 256u << 20;
-  std::string out;
-  char buffer[65536];
-  while (std::cin.read(buffer, sizeof buffer) || std::cin.gcount() > 0) {
-    out.append(buffer, static_cast<std::size_t>(std::cin.gcount()));
-    if (out.size() > most) {
-      out.resize(most);
-      cut = true;
-      break;
-    }
-  }
-  return out;
-}
-
-core::Result<evidence::TraceAnswer> answer_input() {
-  bool cut = false;
-  const std::string text = read_input(cut);
-  evidence::TraceAnswer answer = evidence::answer_memory(text, "-");
-  if (cut) {
-    answer.partial = true;
-    answer.warnings.push_back("standard input is longer than 256 MiB: the rest is lost");
-  }
-  return answer;
-}
-
 bool write_specs(const std::vector<evidence::TraceAnswer>& answers, const std::string& path) {
   std::ofstream out(path, std::ios::binary);
   for (const auto& answer : answers)
@@ -97,14 +69,13 @@ int finish(const Invocation& in, const std::vector<std::string>& argv, const std
   return code;
 }
 
-int read_all(const Invocation& in, const std::vector<std::string>& argv) {
-  std::vector<evidence::TraceAnswer> answers;
+int read_all(const Invocation& in, const std::vector<std::string>& argv, std::vector<evidence::TraceAnswer> answers = {}) {
   bool failed = false;
   for (const std::string& file : in.arguments) {
     Bar bar(file, !in.run.quiet);
     evidence::OpenOptions options;
     options.progress = bar.callback();
-    auto answer = file == "-" ? answer_input() : evidence::answer_file(file, options);
+    auto answer = evidence::answer_file(file, options);
     if (!answer) {
       complain(answer.problems());
       failed = true;
@@ -123,16 +94,7 @@ int run_trace(const Invocation& in, const std::vector<std::string>& argv) {
     return 2;
   }
   if (in.run.kernels.empty()) return read_all(in, argv);
-  std::string lines;
-  for (const std::string& name : in.run.kernels) lines += name + "\n";
-  std::vector<evidence::TraceAnswer> answers = {evidence::answer_memory(lines, "--kernel")};
-  bool failed = false;
-  for (const std::string& file : in.arguments) {
-    auto answer = evidence::answer_file(file);
-    if (answer) answers.push_back(*std::move(answer));
-    else complain(answer.problems()), failed = true;
-  }
-  return finish(in, argv, answers, failed);
+  return read_all(in, argv, {evidence::answer_kernels(in.run.kernels)});
 }
 
 int run_logs(const Invocation& in, const std::vector<std::string>& argv) { return read_all(in, argv); }

@@ -7,75 +7,90 @@
 namespace dd::evidence {
 namespace {
 
-std::string head_of(ByteSource& source) {
-  Losses ignored;
-  std::string head(4096, 0);
-  std::size_t size = 0;
-  while (size < head.size()) {
-    const std::size_t got = source.read(head.data() + size, head.size() - size, ignored);
-    if (got == 0) break;
-    size += got;
-  }
-  head.resize(size);
-  return head;
-}
-
-TraceAnswer answer_json(ByteSource& source, const std::string& name, const OpenOptions& options) {
-  Trace trace;
-  trace.file = name;
-  read_kineto(source, trace, options.progress);
-  return answer_trace(trace, options.answer);
-}
+constexpr std::size_t head_bytes = 4096;
 
 // Our own reports are JSON too; they begin with a key that no trace has.
-bool looks_like_report(const std::string& head) { return head.find("\"schema_version\"") != std::string::npos && head.find("\"traceEvents\"") == std::string::npos; }
+bool is_report(std::string_view head) { return head.find("\"schema_version\"") != std::string_view::npos && head.find("\"traceEvents\"") == std::string_view::npos; }
+
+// What torch's ExecutionTraceObserver writes: operators with their inputs, but no times and no kernels.
+bool is_execution_trace(std::string_view head) { return head.find("\"schema\"") != std::string_view::npos && head.find("\"nodes\"") != std::string_view::npos && head.find("\"ctrl_deps\"") != std::string_view::npos; }
+
+TraceAnswer unreadable(const std::string& name, std::string warning) {
+  TraceAnswer out;
+  out.file = name;
+  out.format = "unknown";
+  out.partial = true;
+  out.warnings.push_back(std::move(warning));
+  return out;
+}
+
+core::Result<TraceAnswer> answer_source(PeekSource& source, const std::string& name, const OpenOptions& options) {
+  const std::string_view head = source.peek(head_bytes);
+  Trace trace;
+  trace.file = name;
+  switch (sniff(head)) {
+    case FileKind::sqlite: {
+      auto expanded = ExpandedFile::make(source, name, trace.losses);
+      if (!expanded) return expanded.problems();
+      read_nsys(expanded->path(), trace, options.progress);
+      return answer_trace(trace, options.answer);
+    }
+    case FileKind::json:
+      if (is_report(head)) return unreadable(name, "this is a report of dispatchdoctor, not a trace: compare two of them with diff");
+      if (is_execution_trace(head)) return unreadable(name, "this is an execution trace (graph of operators), which holds no kernels: export the profiler's Chrome trace instead");
+      read_kineto(source, trace, options.progress);
+      return answer_trace(trace, options.answer);
+    case FileKind::foreign: return unreadable(name, std::string(foreign_advice(head)));
+    case FileKind::empty:
+    case FileKind::text: break;
+  }
+  return answer_log(source, name);
+}
 
 }  // namespace
 
 core::Result<TraceAnswer> answer_file(const std::string& path, const OpenOptions& options) {
   auto source = open_source(path, options.limit);
   if (!source) return source.problems();
-  const FileKind kind = sniff(head_of(**source));
-  if (kind == FileKind::sqlite) {
-    Trace trace;
-    trace.file = path;
-    auto expanded = ExpandedFile::make(path, trace.losses, options.limit);
-    if (!expanded) return expanded.problems();
-    read_nsys(expanded->path(), trace, options.progress);
-    return answer_trace(trace, options.answer);
-  }
-  source = open_source(path, options.limit);  // from the start again
-  if (!source) return source.problems();
-  if (kind == FileKind::text) return answer_log(**source, path);
-  return answer_json(**source, path, options);
+  return answer_source(**source, path, options);
 }
 
 TraceAnswer answer_memory(std::string_view bytes, const std::string& name, const OpenOptions& options) {
-  const FileKind kind = sniff(head_of(*memory_source(bytes, options.limit)));
-  const auto source = memory_source(bytes, options.limit);
-  if (kind == FileKind::json) return answer_json(*source, name, options);
-  TraceAnswer answer = answer_log(*source, name);
-  if (kind == FileKind::sqlite) {
-    answer.partial = true;
-    answer.warnings.push_back("an SQLite export must be given as a file");
-  }
-  return answer;
+  auto answer = answer_source(*memory_source(bytes, options.limit), name, options);
+  return answer ? *std::move(answer) : unreadable(name, to_text(answer.problems().front()));
 }
 
+namespace {
+
+// Reports are read whole; larger ones than this are none that the tool wrote.
+std::string whole(PeekSource& source) {
+  constexpr std::size_t most = 512u << 20;
+  std::string out, buffer(64 * 1024, 0);
+  Losses ignored;
+  for (std::size_t got = source.read(buffer.data(), buffer.size(), ignored); got > 0 && out.size() < most; got = source.read(buffer.data(), buffer.size(), ignored))
+    out.append(buffer, 0, got);
+  return out;
+}
+
+}  // namespace
+
 core::Result<Difference> compare_files(const std::string& a, const std::string& b, const OpenOptions& options) {
-  const auto report = [&](const std::string& path) {
-    const auto source = open_source(path, options.limit);
-    return source && looks_like_report(head_of(**source));
-  };
-  const bool left = report(a), right = report(b);
-  if (left && right) return compare_reports(a, b);
-  if (left != right)
-    return core::Problem{.field = "FILE", .seen = left ? b : a, .wanted = "two reports, or two traces or logs", .message = "one file is a report and the other is not", .file = {}};
-  auto x = answer_file(a, options), y = answer_file(b, options);
+  auto left = open_source(a, options.limit), right = open_source(b, options.limit);
   core::Problems problems;
-  if (!x) problems.insert(problems.end(), x.problems().begin(), x.problems().end());
-  if (!y) problems.insert(problems.end(), y.problems().begin(), y.problems().end());
+  for (const auto* each : {&left, &right})
+    if (!*each) problems.insert(problems.end(), each->problems().begin(), each->problems().end());
   if (!problems.empty()) return problems;
+  const bool reports[] = {is_report((*left)->peek(head_bytes)), is_report((*right)->peek(head_bytes))};
+  if (reports[0] != reports[1])
+    return core::Problem{.field = "FILE", .seen = reports[0] ? b : a, .wanted = "two reports, or two traces or logs", .message = "one file is a report and the other is not", .file = {}};
+  if (reports[0]) return compare_reports({a, whole(**left)}, {b, whole(**right)});
+  auto x = answer_source(**left, a, options), y = answer_source(**right, b, options);
+  for (const auto* each : {&x, &y})
+    if (!*each) problems.insert(problems.end(), each->problems().begin(), each->problems().end());
+  if (!problems.empty()) return problems;
+  for (const auto* each : {&x, &y})
+    if ((*each)->format == "unknown")
+      return core::Problem{.field = "FILE", .seen = (*each)->file, .wanted = "two reports, or two traces or logs", .message = (*each)->warnings.empty() ? "cannot be read as evidence" : (*each)->warnings.front(), .file = {}};
   return compare(*x, *y);
 }
 

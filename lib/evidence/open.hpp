@@ -14,9 +14,9 @@ struct OpenOptions {
   AnswerOptions answer;
 };
 
-// Fails only when the file cannot be opened.
+// Fails only when the file cannot be opened. "-" is standard input.
 core::Result<TraceAnswer> answer_file(const std::string& path, const OpenOptions& options = {});
-// The same for text at hand (standard input, a pasted line); SQLite needs a file.
+// The same for bytes at hand (a pasted line).
 TraceAnswer answer_memory(std::string_view bytes, const std::string& name, const OpenOptions& options = {});
 // Two traces, logs or reports, whichever the files are.
 core::Result<Difference> compare_files(const std::string& a, const std::string& b, const OpenOptions& options = {});

@@ -36,6 +36,15 @@ if(DD_SANITIZE)
   add_link_options(-fsanitize=address,undefined)
 endif()
 
+# libFuzzer programs: everything is built with coverage counters, or the fuzzer would see only its own harness.
+option(DD_FUZZERS "libFuzzer programs (needs clang)" OFF)
+if(DD_FUZZERS)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "DD_FUZZERS needs clang: -DCMAKE_CXX_COMPILER=clang++")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
 # The standard headers that nearly every file includes, compiled once for each optimisation level: a third of the build's
 # time. ccache cannot reuse what was compiled against a header of another build folder, so that with it they stay off.
 if(DD_CCACHE)

@@ -9,6 +9,17 @@
 namespace dd::evidence {
 namespace {
 
+// A Chrome trace, but whose? What was understood, and what there is.
+std::string foreign_text(const Trace& trace) {
+  std::vector<std::pair<std::uint64_t, std::string>> kinds;
+  for (const auto& [category, count] : trace.other_events) kinds.emplace_back(count, category);
+  std::sort(kinds.rbegin(), kinds.rend());
+  std::string list;
+  for (std::size_t i = 0; i < kinds.size() && i < 5; ++i) list += fmt::format("{}{} {}", i > 0 ? ", " : "", kinds[i].first, kinds[i].second);
+  return fmt::format("a Chrome trace, but not of the torch profiler: no operator, launch or kernel event in {} events ({}){}", trace.events, list,
+                     trace.named_kernels > 0 ? fmt::format("; {} events have the names of known kernels and are judged by name", trace.named_kernels) : "");
+}
+
 void add_warnings(const Trace& trace, TraceAnswer& answer) {
   const Losses& lost = trace.losses;
   const auto warn = [&](bool when, std::string text) {
@@ -24,7 +35,8 @@ void add_warnings(const Trace& trace, TraceAnswer& answer) {
   warn(lost.broken_rows > 0, fmt::format("{} rows of the database could not be read and are lost", lost.broken_rows));
   warn(!lost.detail.empty(), lost.detail);
   warn(trace.events == 0 && trace.gpu.empty() && trace.ops.empty(), "the file holds no event");
-  answer.partial = lost.any() || (trace.events == 0 && trace.gpu.empty() && trace.ops.empty());
+  if (trace.format == TraceFormat::chrome_json) answer.warnings.push_back(foreign_text(trace));
+  answer.partial = lost.any() || trace.format == TraceFormat::chrome_json || (trace.events == 0 && trace.gpu.empty() && trace.ops.empty());
 }
 
 }  // namespace
@@ -32,7 +44,7 @@ void add_warnings(const Trace& trace, TraceAnswer& answer) {
 TraceAnswer answer_trace(Trace& trace, const AnswerOptions&) {
   TraceAnswer answer;
   answer.file = trace.file;
-  answer.format = trace.format == TraceFormat::nsys_sqlite ? "nsys-sqlite" : "kineto-json";
+  answer.format = trace.format == TraceFormat::nsys_sqlite ? "nsys-sqlite" : trace.format == TraceFormat::chrome_json ? "chrome-trace" : "kineto-json";
   answer.header = trace.header;
   answer.devices = trace.devices;
   answer.other_events = trace.other_events;

@@ -7,6 +7,11 @@ namespace {
 
 using facts::Id;
 
+// "1 product", "2 products"
+std::string counted(std::uint64_t count, std::string_view unit) {
+  return fmt::format("{} {}", count, count == 1 && unit.ends_with('s') ? unit.substr(0, unit.size() - 1) : unit);
+}
+
 // How often, and where first: enough to act on without listing everything.
 struct Seen {
   std::uint64_t count = 0;
@@ -21,7 +26,7 @@ struct Seen {
   }
   std::string text(std::string_view unit) const {
     if (count == 0) return fmt::format("0 {}", unit);
-    return fmt::format("{} {}, {:.1f} us of GPU time; {}", count, unit, us, example);
+    return fmt::format("{}{}; {}", counted(count, unit), us > 0 ? fmt::format(", {:.1f} us of GPU time", us) : "", example);
   }
 };
 
@@ -43,10 +48,8 @@ class Finder {
       if (row.scope != "trace") continue;
       const rules::Finding result = evaluate(row, facts_, true);
       const auto seen = seen_.find(std::string(row.id));
-      EvidenceFinding f = finding_of(row.id, seen != seen_.end() ? seen->second : result.seen,
-                                     result.status == rules::Truth::met ? "met" : result.status == rules::Truth::unmet ? "unmet" : "unknown");
-      f.required = result.required;
-      a_.findings.push_back(std::move(f));
+      a_.findings.push_back(finding_of(row.id, seen != seen_.end() ? seen->second : "nothing of the kind",
+                                       result.status == rules::Truth::met ? "met" : result.status == rules::Truth::unmet ? "unmet" : "unknown"));
     }
   }
 
@@ -78,7 +81,9 @@ class Finder {
         if (g.inputs.empty()) no_shapes += g.count;
       }
     set(Id::ev_ops_without_gpu, a_.linking.gpu_events == 0 ? calls : 0);
-    say("EVD005", fmt::format("{} products and attention calls, {} GPU events", calls, a_.linking.gpu_events));
+    const bool no_sign = trace_.calls.empty() && trace_.devices.empty();
+    say("EVD005", fmt::format("{} products and attention calls, {} GPU events{}", calls, a_.linking.gpu_events,
+                              a_.linking.gpu_events == 0 && no_sign ? ", no call of a GPU runtime: this ran on the processor, or only the processor was recorded" : ""));
     set(Id::ev_no_shapes, no_shapes);
     say("EVD006", fmt::format("{} of {} products and attention calls", no_shapes, calls));
     set(Id::ev_unknown_kernels, a_.kernels_unclassified);
@@ -147,7 +152,7 @@ class Finder {
     report(Id::ev_attention_unaligned, "EVD022", unaligned, "calls", a_.attention);
     report(Id::ev_attention_unknown, "EVD023", unknown, "calls", a_.attention);
     set(Id::ev_written_out, a_.written_out_attention);
-    say("EVD021", fmt::format("{} chains of bmm, softmax, bmm on one thread", a_.written_out_attention));
+    say("EVD021", fmt::format("{} of bmm, softmax, bmm on one thread", counted(a_.written_out_attention, "chains")));
   }
 
   void costs() {
@@ -161,7 +166,7 @@ class Finder {
       say(rule, found == a_.by_role.end() ? fmt::format("no {} kernels", role)
                                           : fmt::format("{} {} kernels, {:.1f} us of {:.1f} us ({:.1f} percent)", found->second.count, role, found->second.us, a_.gpu_us, percent(role)));
     }
-    set(Id::ev_items, a_.item_calls);
+    set(Id::ev_items, a_.linking.gpu_events == 0 ? 0 : a_.item_calls);  // on the processor nothing waits
     say("EVD032", fmt::format("{} reads of a scalar", a_.item_calls));
     std::uint64_t pageable = 0;
     double us = 0;
@@ -173,6 +178,7 @@ class Finder {
     set(Id::ev_pageable, pageable);
     say("EVD033", fmt::format("{} copies, {:.1f} us", pageable, us));
     const auto dequantize = a_.by_role.find("dequantize");
+    if (dequantize != a_.by_role.end()) say("EVD040", fmt::format("{}, {:.1f} us", counted(dequantize->second.count, "dequantize kernels"), dequantize->second.us));
     set(Id::ev_dequantize, dequantize == a_.by_role.end() ? 0 : dequantize->second.count);
   }
 

@@ -16,6 +16,7 @@ std::string_view gemm_state_name(GemmState state) {
 GemmState gemm_state(const KernelClass& kind) {
   if (kind.role != Role::gemm) return GemmState::unknown;
   if (kind.row->family == "gemv" || kind.row->family == "gemv-quantized") return GemmState::vector;
+  if (kind.row->family == "gemm-quantized") return GemmState::fast;  // the packed weights are multiplied as they lie
   if (kind.tensor_cores == Tri::no || kind.dtype == "fp32") return GemmState::slow;
   if (kind.tensor_cores == Tri::unknown) return GemmState::unknown;
   const int bytes = kind.dtype == "tf32" ? 4 : kind.dtype == "bf16" || kind.dtype == "fp16" ? 2 : kind.dtype == "fp64" ? 8 : 1;

@@ -47,7 +47,7 @@ report::TraceOperator operator_of(const OperatorGroup& g, std::string_view opera
     if (kind.role == Role::cast || kind.role == Role::layout || kind.role == Role::copy_or_cast)
       out.conversions.push_back({std::string(role_name(kind.role)), kind.label, 0});
   }
-  if (g.kernels.empty() && !g.backend.empty()) out.kernels.push_back({"no kernel linked; the operator says " + g.backend, "", "trace", static_cast<std::int64_t>(g.count), {}});
+  if (g.kernels.empty() && !g.backend.empty() && !g.path.empty()) out.kernels.push_back({"no kernel linked; the operator says " + g.backend, "", "trace", static_cast<std::int64_t>(g.count), {}});
   return out;
 }
 
@@ -113,6 +113,37 @@ void add_tallies(report::Trace& out, const TraceAnswer& a) {
   }
 }
 
+// What must be looked at first: off the fast path, then undecided, then the rest; the costly before the cheap.
+void put_in_order(std::vector<report::TraceOperator>& operators) {
+  const auto rank = [](const report::TraceOperator& o) {
+    return o.verdict == "fallback" ? 0 : o.verdict == "mixed" ? 1 : o.verdict == "cannot-tell" ? 2 : o.verdict == "fast-path" ? 3 : 4;
+  };
+  std::stable_sort(operators.begin(), operators.end(), [&](const auto& x, const auto& y) { return rank(x) != rank(y) ? rank(x) < rank(y) : x.seconds > y.seconds; });
+}
+
+std::string_view attribution_text(std::string_view attribution) {
+  static constexpr std::pair<std::string_view, std::string_view> texts[] = {
+      {"op_level", "kernels by the operators that launched them"},
+      {"op_level_partial", "kernels by the operators that launched them; some were launched before the recording began"},
+      {"mixed_graph", "kernels by the operators that launched them, and names of kernels replayed from graphs"},
+      {"graph_replay_only", "names of kernels replayed from graphs; no operators, no shapes"},
+      {"kernel_names_only", "names of kernels alone; no operators, no shapes"},
+      {"no_gpu_events", "operators alone; no GPU event in the file"},
+      {"nvtx", "kernels by the NVTX ranges around their launches"},
+      {"library_log", "lines of library logs"}};
+  for (const auto& [id, text] : texts)
+    if (id == attribution) return text;
+  return attribution;
+}
+
+std::string linking_text(const LinkSummary& s) {
+  std::vector<std::string> parts;
+  for (const auto& [count, what] : {std::pair{s.launch_call_inside_an_op, "launched inside an operator"}, {s.outside_any_op, "outside any"}, {s.graph_replay, "replayed from graphs"},
+                                    {s.launched_before_window, "launched before the recording"}, {s.linked_by_external_id, "linked by external id"}})
+    if (count > 0) parts.push_back(fmt::format("{} {}", count, what));
+  return fmt::format("{} GPU events{}{}", s.gpu_events, parts.empty() ? "" : ": ", fmt::join(parts, ", "));
+}
+
 }  // namespace
 
 report::Trace to_report(const TraceAnswer& a, bool verbose) {
@@ -129,10 +160,8 @@ report::Trace to_report(const TraceAnswer& a, bool verbose) {
   };
   if (!a.verdict.sdpa_why.empty()) note("sdpa: " + a.verdict.sdpa_why);
   if (!a.verdict.gemm_why.empty()) note("gemm: " + a.verdict.gemm_why);
-  note("evidence: " + a.verdict.attribution);
-  if (a.linking.gpu_events > 0)
-    note(fmt::format("{} GPU events: {} launched inside an operator, {} outside any, {} replayed from graphs, {} launched before the window", a.linking.gpu_events,
-                     a.linking.launch_call_inside_an_op, a.linking.outside_any_op, a.linking.graph_replay, a.linking.launched_before_window));
+  note("evidence: " + std::string(attribution_text(a.verdict.attribution)));
+  if (a.linking.gpu_events > 0) note(linking_text(a.linking));
   nlohmann::json details = to_json(a, verbose);
   for (const char* key : {"operators", "kernels", "findings", "file", "format", "partial", "warnings"}) details.erase(key);
   out.details_json = details.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -140,6 +169,7 @@ report::Trace to_report(const TraceAnswer& a, bool verbose) {
   for (const OperatorGroup& g : a.written_out) out.operators.push_back(operator_of(g, "sdpa", a.gpu_us));
   for (const OperatorGroup& g : a.gemms) out.operators.push_back(operator_of(g, "gemm", a.gpu_us));
   for (const CallGroup& c : a.calls) out.operators.push_back(operator_of(c));
+  put_in_order(out.operators);
   add_tallies(out, a);
   for (const KernelSummary& k : a.kernels) out.kernels.push_back(kernel_of(k, a.gpu_us));
   for (const EvidenceFinding& f : a.findings) {
@@ -204,10 +234,20 @@ Held holds(const TraceAnswer& answer, const std::string& requirement, std::strin
   return Held::undecided;
 }
 
+namespace {
+
+// Was there anything to judge? A trace always has findings about itself; a log only where a line said something.
+bool has_something(const TraceAnswer& a) {
+  const bool log = a.verdict.attribution == "library_log";
+  return a.verdict.sdpa != PathVerdict::none || a.verdict.gemm != PathVerdict::none || a.kernels_seen > 0 || !a.calls.empty() || (log && !a.findings.empty());
+}
+
+}  // namespace
+
 int exit_code(const std::vector<TraceAnswer>& answers, const std::vector<std::string>& requirements, bool unknown_passes, std::vector<std::string>& messages) {
   bool refused = false, anything = false;
   for (const TraceAnswer& a : answers) {
-    anything = anything || a.verdict.sdpa != PathVerdict::none || a.verdict.gemm != PathVerdict::none || a.kernels_seen > 0 || !a.calls.empty() || !a.findings.empty();
+    anything = anything || has_something(a);
     for (const std::string& requirement : requirements) {
       std::string why;
       const Held held = holds(a, requirement, why);

@@ -1,5 +1,7 @@
 #include "evidence/answer/rules.hpp"
 
+#include "fmt/format.h"
+
 namespace dd::evidence {
 
 using namespace rules;
@@ -12,6 +14,7 @@ const Source profiler{"profiler trace forms and their known faults", "torch 1.8 
 const Source onednn{"oneDNN verbose mode", "0.18 to 3.8", "2026-11-29"};
 const Source blas{"cuBLAS and cuBLASLt logging, and their alignment rule", "10.2 to 13.4", "2026-11-29"};
 const Source cudnn{"cuDNN back-end and front-end logging", "7 to 9", "2026-11-29"};
+const Source engines{"messages of vLLM, bitsandbytes, Triton, transformers and torch", "as printed 2023 to 2026", "2026-11-29"};
 const Source sdpa{"messages of the attention dispatcher of PyTorch", "2.0 to 2.10", "2026-11-29"};
 
 Condition none(Id id) { return at_most(id, 0); }
@@ -41,7 +44,7 @@ std::vector<Rule> make() {
       trace_row("EVD004", "external-ids-mislead", "external ids name other operators than nesting does", Level::informs, Blame::library_version, none(Id::ev_wrong_ids),
                 "tools that link by external id report wrong operators here; this one does not", {"record with a profiler from 2024-04 or later", function}, profiler),
       trace_row("EVD005", "no-gpu-events", "operators were recorded, GPU events were not", Level::warns, Blame::setting, none(Id::ev_ops_without_gpu),
-                "which kernels ran cannot be told", {"add ProfilerActivity.CUDA, and see that no other profiler holds the GPU", function}, profiler),
+                "which kernels ran cannot be told", {"where a GPU is used add ProfilerActivity.CUDA and see that no other profiler holds it; for work on the processor give the log of ONEDNN_VERBOSE=1 to logs", function}, profiler),
       trace_row("EVD006", "shapes-not-recorded", "shapes are not in the file", Level::informs, Blame::setting, none(Id::ev_no_shapes),
                 "no reason that depends on shapes, dtypes or strides can be given", {"record with record_shapes=True", function}, profiler),
       trace_row("EVD007", "kernel-names-unknown", "some kernel names are not in the table", Level::informs, Blame::library_version, none(Id::ev_unknown_kernels),
@@ -113,6 +116,27 @@ std::vector<Rule> make() {
       log_row("EVD067", "cublas-arch-mismatch", "the GPU lacks what the product needs", Level::blocks, Blame::hardware, "the product fails", {"use a type that the GPU has", precision, {Change::cast_dtype}}, blas, "logs -"),
       log_row("EVD068", "product-shapes-differ", "inner sizes do not agree", Level::blocks, Blame::spec, "the call itself is wrong", {"correct the shapes", meaning}, names, "logs -"),
       log_row("EVD069", "onednn-no-primitive", "oneDNN could not make a primitive", Level::blocks, Blame::spec, "the call fails", {"set ONEDNN_VERBOSE=all and read the dispatch lines", function}, onednn, "logs -"),
+      log_row("EVD071", "engine-quantization-refused", "the engine refuses the quantization method on this GPU", Level::blocks, Blame::hardware, "the model is not loaded",
+              {"use a checkpoint in a scheme that the GPU has kernels for (the line names the capability it wants)", precision}, engines, "logs -"),
+      log_row("EVD072", "engine-attention-passed-over", "the engine passed over its first attention backend", Level::slows, Blame::hardware, "a slower attention backend serves the model",
+              {"clear what the line names: GPU generation, head size, dtype or cache type", function}, engines, "logs -"),
+      log_row("EVD073", "fp8-weights-only", "8-bit float weights without 8-bit products", Level::slows, Blame::hardware, "weights are stored in 8 bits and multiplied in 16",
+              {"expected on GPUs before compute capability 8.9; use int8 or 4-bit weights there", precision}, engines, "logs -"),
+      log_row("EVD074", "bnb-compute-type", "the 4-bit layer computes in another type than its input", Level::slows, Blame::setting, "each product casts, and float products use no tensor cores",
+              {"set bnb_4bit_compute_dtype to the type of the activations (bfloat16 or float16)", function, {Change::change_setting}}, engines, "logs -"),
+      log_row("EVD075", "bnb-input-cast", "inputs are cast for each 8-bit product", Level::slows, Blame::spec, "one more pass over the activations per product",
+              {"load the model in float16", precision, {Change::cast_dtype}}, engines, "logs -"),
+      log_row("EVD076", "triton-out-of-resource", "the kernel wants more shared memory than the GPU has", Level::blocks, Blame::hardware, "the kernel is not launched",
+              {"use smaller blocks or fewer stages (num_stages), or a configuration tuned for this GPU", function}, engines, "logs -"),
+      log_row("EVD077", "triton-type-unsupported", "the kernel uses a type that the GPU has no instructions for", Level::blocks, Blame::hardware, "the kernel is not compiled",
+              {"use one of the types that the line lists", precision, {Change::cast_dtype}}, engines, "logs -"),
+      log_row("EVD078", "extension-not-built", "a compiled extension is missing", Level::slows, Blame::build, "a slow path in plain torch is taken", {"install the build that fits the installed torch and CUDA", function}, engines, "logs -"),
+      log_row("EVD079", "scaled-product-unsupported", "the GPU has no 8-bit float products", Level::blocks, Blame::hardware, "the call fails", {"multiply in bf16 or f16, or use int8", precision, {Change::cast_dtype}}, engines, "logs -"),
+      log_row("EVD080", "scaled-product-unaligned", "an 8-bit float product needs sizes that are multiples of 16", Level::blocks, Blame::spec, "the call fails", {"pad the named dimension with zeros to a multiple of 16", function, {Change::pad_k, Change::pad_n}}, engines, "logs -"),
+      log_row("EVD081", "cublas-failed", "cuBLAS failed while running or starting", Level::blocks, Blame::setting, "the product fails",
+              {"leave it more free GPU memory (its workspace and handle need some); run with CUDA_LAUNCH_BLOCKING=1 to see whether an earlier kernel is at fault", function}, blas, "logs -"),
+      log_row("EVD082", "no-kernel-for-gpu", "the build holds no kernel for this GPU", Level::blocks, Blame::build, "the call fails", {"install a build that lists this compute capability", function}, engines, "logs -"),
+      log_row("EVD083", "attention-weights-wanted", "attention is written out because its weights are asked for", Level::slows, Blame::spec, "no fused backend is even asked", {"do not ask for attention weights (output_attentions=False)", meaning}, engines, "logs -"),
       log_row("EVD070", "xformers-without-cuda", "xFormers was built without CUDA", Level::blocks, Blame::build, "its kernels are not used", {"install the build that fits the installed torch", function}, names, "logs -"),
   };
 }
@@ -130,24 +154,38 @@ const Rule* find_evidence_rule(std::string_view id) {
   return nullptr;
 }
 
-EvidenceFinding finding_of(std::string_view id, std::string seen, std::string_view status) {
+namespace {
+
+// Rows of this table ask for a count or a share that is small enough: said in the words of the fact, not by its name.
+std::string required_of(const Rule& rule) {
+  const Condition& c = rule.requires_that;
+  if (c.kind != Kind::at_most || c.literals.empty() || find_evidence_rule(rule.id) == nullptr) return required_text(c);
+  const std::string limit = facts::to_text(c.literals.front()), text(facts::info(c.fact).text);
+  return limit == "0" ? "no " + text : fmt::format("at most {} {} of {}", limit, facts::info(c.fact).unit, text);
+}
+
+}  // namespace
+
+EvidenceFinding finding_of(const Rule& rule, std::string seen, std::string_view status) {
   EvidenceFinding out;
-  const Rule* row = find_evidence_rule(id);
-  if (row == nullptr) return out;
-  out.id = row->id;
-  out.name = row->name;
-  out.title = row->title;
-  out.level = core::to_text(row->level);
+  out.id = rule.id;
+  out.name = rule.name;
+  out.title = rule.title;
+  out.level = core::to_text(rule.level);
   out.seen = std::move(seen);
-  facts::FactSet nothing;
-  out.required = evaluate(*row, nothing).required;
-  out.effect = row->effect;
-  out.fix = row->fix.text;
-  out.keeps = core::to_text(row->fix.keeps);
-  out.blame = core::to_text(row->blame);
-  out.source = std::string(row->source.text) + ", " + std::string(row->source.version);
+  out.required = required_of(rule);
+  out.effect = rule.effect;
+  out.fix = rule.fix.text;
+  out.keeps = core::to_text(rule.fix.keeps);
+  out.blame = core::to_text(rule.blame);
+  out.source = std::string(rule.source.text) + ", " + std::string(rule.source.version);
   out.status = status;
   return out;
+}
+
+EvidenceFinding finding_of(std::string_view id, std::string seen, std::string_view status) {
+  const Rule* row = find_evidence_rule(id);
+  return row == nullptr ? EvidenceFinding{} : finding_of(*row, std::move(seen), status);
 }
 
 }  // namespace dd::evidence

@@ -12,7 +12,9 @@ namespace dd::evidence {
 
 std::span<const rules::Rule> evidence_rules();
 const rules::Rule* find_evidence_rule(std::string_view id);
-// The finding of one row with what was seen; status unmet unless said otherwise.
+// Any rule with what was seen; status unmet unless said otherwise.
+EvidenceFinding finding_of(const rules::Rule& rule, std::string seen, std::string_view status = "unmet");
+// The same for a row of this table.
 EvidenceFinding finding_of(std::string_view id, std::string seen, std::string_view status = "unmet");
 
 }  // namespace dd::evidence

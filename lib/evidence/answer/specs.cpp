@@ -1,5 +1,6 @@
 // Specs of the calls found, in the form that `run` reads, and the rules of the framework's own dispatcher evaluated on
 // them: what most likely kept a call off the fused path.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "evidence/answer/rules.hpp"
@@ -19,9 +20,23 @@ bool is_true(const std::string& text) { return text == "True" || text == "true" 
 
 std::string argument(const OperatorGroup& g, std::size_t i) { return i < g.concrete.size() ? g.concrete[i] : std::string(); }
 
+// What the kernel multiplied, where the evidence records shapes but no types (NVTX ranges).
+std::string dtype_by_kernel(const OperatorGroup& g) {
+  for (const std::string& name : g.kernels) {
+    const KernelClass kind = classify_kernel(name);
+    if (kind.role != Role::gemm && kind.role != Role::attention) continue;
+    if (kind.dtype == "fp16") return "f16";
+    if (kind.dtype == "fp32" || kind.dtype == "tf32") return "f32";
+    if (kind.dtype == "fp64") return "f64";
+    if (kind.dtype == "bf16") return "bf16";
+    if (kind.dtype == "int8") return "s8";
+  }
+  return {};
+}
+
 // Empty when the type is none that a spec can carry.
-Json tensor(const TensorInfo& t) {
-  const std::string dtype = spec_dtype(t.dtype);
+Json tensor(const TensorInfo& t, const std::string& otherwise = {}) {
+  const std::string dtype = t.dtype.empty() ? otherwise : spec_dtype(t.dtype);
   if (!t.recorded || dtype.empty()) return {};
   Json out = {{"shape", t.dims}, {"dtype", dtype}};
   if (!t.strides.empty()) out["strides"] = t.strides;
@@ -30,7 +45,12 @@ Json tensor(const TensorInfo& t) {
 
 Json context(const TraceAnswer& a) {
   Json out = {{"framework", "torch"}};
-  if (a.devices.empty()) return out;
+  if (a.devices.empty()) {
+    // No GPU in sight, and an operator that only the processor has.
+    const bool processor = a.linking.gpu_events == 0 && std::any_of(a.attention.begin(), a.attention.end(), [](const OperatorGroup& g) { return g.backend == "cpu-flash"; });
+    if (processor) out["target"] = "cpu";
+    return out;
+  }
   const Device& d = a.devices.front();
   if (d.warp == 32 && d.major >= 5) out["target"] = fmt::format("sm_{}{}", d.major, d.minor);
   const auto torch = a.header.find("torch");
@@ -46,7 +66,7 @@ struct Schema {
 constexpr Schema schemas[] = {
     {"aten::scaled_dot_product_attention", 3, 4, 5, 6, 7},
     {"aten::_scaled_dot_product_flash_attention", -1, 3, 4, 6, -1},
-    {"aten::_scaled_dot_product_flash_attention_for_cpu", -1, 3, 4, 6, -1},
+    {"aten::_scaled_dot_product_flash_attention_for_cpu", 5, 3, 4, 6, -1},
     {"aten::_scaled_dot_product_efficient_attention", 3, 5, 6, 7, -1},
     {"aten::_scaled_dot_product_cudnn_attention", 3, 5, 6, 8, -1},
     {"aten::_scaled_dot_product_attention_math", 3, 4, 5, 7, 8},
@@ -59,7 +79,7 @@ bool attention_spec(const OperatorGroup& g, Json& out) {
   if (schema == nullptr || g.inputs.size() < 3) return false;
   out["op"] = "sdpa";
   for (const auto& [name, index] : {std::pair{"q", 0u}, {"k", 1u}, {"v", 2u}}) {
-    Json t = tensor(g.inputs[index]);
+    Json t = tensor(g.inputs[index]);  // types recorded: then the scalars (causal, scale) are as well
     if (t.empty() || g.inputs[index].dims.size() != 4) return false;
     out[name] = std::move(t);
   }
@@ -91,7 +111,8 @@ bool product_spec(const OperatorGroup& g, Json& out) {
   in.tensors = g.inputs;
   Product shape;
   if (!product_of(g.op, in, shape)) return false;
-  Json x = tensor(g.inputs[static_cast<std::size_t>(shape.a)]), w = tensor(g.inputs[static_cast<std::size_t>(shape.b)]);
+  const std::string dtype = dtype_by_kernel(g);
+  Json x = tensor(g.inputs[static_cast<std::size_t>(shape.a)], dtype), w = tensor(g.inputs[static_cast<std::size_t>(shape.b)], dtype);
   if (x.empty() || w.empty()) return false;
   out["op"] = "gemm";
   out["x"] = std::move(x);
@@ -127,7 +148,7 @@ class Specs {
     if (!parsed) return;
     group.spec_index = static_cast<int>(a_.specs.size());
     a_.specs.push_back(text);
-    if (attention ? group.served_by != "fused" : group.state == GemmState::slow || group.state == GemmState::degraded) ask_rules(group, *parsed, attention);
+    if (attention ? group.served_by != "fused" : group.state == GemmState::slow || group.state == GemmState::degraded) ask_rules(group, *parsed);
   }
 
   facts::FactSet facts_of(const spec::OpSpec& spec) const {
@@ -145,9 +166,9 @@ class Specs {
   }
 
   // The dispatcher's own first reason for each fused candidate that it passed over.
-  void ask_rules(OperatorGroup& group, const spec::OpSpec& spec, bool) {
-    const frameworks::Framework* torch = frameworks::find_framework("torch");
-    if (torch == nullptr || !torch->serves(spec)) return;
+  void ask_rules(OperatorGroup& group, const spec::OpSpec& spec) {
+    const frameworks::Framework* torch = frameworks::find_framework("torch", spec);
+    if (torch == nullptr) return;
     const frameworks::Diagnosis result = frameworks::diagnose(*torch, spec, facts_of(spec));
     for (const frameworks::CandidateResult& each : result.candidates) {
       if (!each.candidate.fast || each.first_reason == nullptr) continue;
@@ -160,19 +181,9 @@ class Specs {
     group.reasons.emplace_back(f.rule->id);
     for (const EvidenceFinding& known : a_.findings)
       if (known.id == f.rule->id) return;
-    EvidenceFinding out;
-    out.id = f.rule->id;
-    out.name = f.rule->name;
-    out.title = f.rule->title;
-    out.level = core::to_text(f.rule->level);
-    out.seen = fmt::format("{} ({}, {} calls; the likely reason of {}, by this tool's rules)", f.seen, group.op, group.count, candidate);
+    EvidenceFinding out = finding_of(*f.rule, fmt::format("{} ({}, {} calls; the likely reason of {}, by this tool's rules)", f.seen, group.op, group.count, candidate),
+                                     f.status == rules::Truth::unmet ? "unmet" : "unknown");
     out.required = f.required;
-    out.effect = f.rule->effect;
-    out.fix = f.rule->fix.text;
-    out.keeps = core::to_text(f.rule->fix.keeps);
-    out.blame = core::to_text(f.rule->blame);
-    out.source = fmt::format("{}, {}", f.rule->source.text, f.rule->source.version);
-    out.status = f.status == rules::Truth::unmet ? "unmet" : "unknown";
     a_.findings.push_back(std::move(out));
   }
 

@@ -1,5 +1,6 @@
 #include "evidence/answer/work.hpp"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 
 namespace dd::evidence {
 
@@ -53,9 +54,9 @@ PathVerdict verdict_of(const Shares& s) {
 std::string why(const Shares& s, std::string_view what) {
   std::string out = fmt::format("{} {}: ", s.judged() + s.vector.count + s.unknown.count, what);
   const auto part = [&](const Tally& tally, std::string_view text) {
-    if (tally.count > 0) out += fmt::format("{} {} ({:.1f} us), ", tally.count, text, tally.us);
+    if (tally.count > 0) out += fmt::format("{} {}{}, ", tally.count, text, tally.us > 0 ? fmt::format(" ({:.1f} us)", tally.us) : "");
   };
-  part(s.fast, "on tensor cores");
+  part(s.fast, "on the fast path");
   part(s.degraded, "on a degraded tensor-core kernel");
   part(s.slow, "without reduced-precision tensor cores");
   part(s.vector, "with one row or column");
@@ -145,9 +146,11 @@ void judge_attention(TraceAnswer& answer) {
     return;
   }
   v.sdpa = bad == 0 ? PathVerdict::fast_path : good == 0 ? PathVerdict::fallback : PathVerdict::mixed;
-  v.sdpa_why = fmt::format("{} calls fused, {} decomposed, {} unknown", fused, decomposed, unknown);
-  if (proven > 0) v.sdpa_why += fmt::format(", {} written out as bmm, softmax, bmm", proven);
-  if (named > 0) v.sdpa_why += fmt::format("; {} fused kernels {}", named, no_ops && replayed == 0 ? "without operators, judged by name" : "replayed from graphs, judged by name");
+  std::vector<std::string> parts;
+  for (const auto& [count, what] : {std::pair{fused, "calls fused"}, {decomposed, "decomposed"}, {proven, "written out as bmm, softmax, bmm"}, {unknown, "unknown"}})
+    if (count > 0) parts.push_back(fmt::format("{} {}", count, what));
+  if (named > 0) parts.push_back(fmt::format("{} fused kernels {}", named, no_ops && replayed == 0 ? "without operators, judged by name" : "replayed from graphs, judged by name"));
+  v.sdpa_why = fmt::format("{}", fmt::join(parts, ", "));
 }
 
 std::string attribution_of(const TraceAnswer& answer, bool has_ops) {

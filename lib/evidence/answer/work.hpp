@@ -43,6 +43,7 @@ void find_written_out(Work& work);
 void judge(Work& work);
 void add_findings(TraceAnswer& answer, const Trace& trace);
 void add_specs(TraceAnswer& answer);
+void add_call_specs(TraceAnswer& answer);  // of library logs
 GemmState gemm_state(const KernelClass& kind);
 
 }  // namespace dd::evidence

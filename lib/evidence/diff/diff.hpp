@@ -38,8 +38,11 @@ struct Difference {
 };
 
 Difference compare(const TraceAnswer& a, const TraceAnswer& b);
-// Two report files in JSON, as this tool writes them: cases matched by spec, or traces by position.
-core::Result<Difference> compare_reports(const std::string& file_a, const std::string& file_b);
+// Two reports in JSON, as this tool writes them: cases matched by spec, or traces by position.
+struct ReportText {
+  std::string name, text;
+};
+core::Result<Difference> compare_reports(const ReportText& a, const ReportText& b);
 
 std::string to_text(const Difference& difference, bool verbose = false);
 std::string to_markdown(const Difference& difference);

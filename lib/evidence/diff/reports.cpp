@@ -1,7 +1,5 @@
 // Two reports of this tool: cases matched by their spec (or id), traces by position.
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "evidence/diff/diff.hpp"
 #include "fmt/format.h"
@@ -11,13 +9,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-core::Result<Json> load(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  const auto fail = [&](const char* why) { return core::Problem{.field = "FILE", .seen = file, .wanted = "a report in JSON", .message = why, .file = file}; };
-  if (!in) return fail("cannot be opened");
-  std::ostringstream text;
-  text << in.rdbuf();
-  Json out = Json::parse(text.str(), nullptr, false);
+core::Result<Json> load(const ReportText& report) {
+  const auto fail = [&](const char* why) { return core::Problem{.field = "FILE", .seen = report.name, .wanted = "a report in JSON", .message = why, .file = report.name}; };
+  Json out = Json::parse(report.text, nullptr, false);
   if (!out.is_object()) return fail("is no JSON object");
   if (!out.contains("cases") && !out.contains("trace") && !out.contains("traces")) return fail("holds neither cases nor a trace");
   return out;
@@ -162,15 +156,15 @@ void compare_traces(const Json& a, const Json& b, Difference& out) {
 
 }  // namespace
 
-core::Result<Difference> compare_reports(const std::string& file_a, const std::string& file_b) {
-  auto a = load(file_a), b = load(file_b);
+core::Result<Difference> compare_reports(const ReportText& report_a, const ReportText& report_b) {
+  auto a = load(report_a), b = load(report_b);
   core::Problems problems;
   if (!a) problems.insert(problems.end(), a.problems().begin(), a.problems().end());
   if (!b) problems.insert(problems.end(), b.problems().begin(), b.problems().end());
   if (!problems.empty()) return problems;
   Difference out;
-  out.a = file_a;
-  out.b = file_b;
+  out.a = report_a.name;
+  out.b = report_b.name;
   compare_cases(*a, *b, out);
   const auto left = traces_of(*a), right = traces_of(*b);
   for (std::size_t i = 0; i < std::min(left.size(), right.size()); ++i) compare_traces(*left[i], *right[i], out);

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <optional>
 
+#include "evidence/kernels/mangled.hpp"
 #include "evidence/kernels/pattern.hpp"
 #include "fmt/format.h"
 
@@ -156,6 +157,19 @@ void describe_xmma(std::string_view name, KernelClass& out) {
                                         : fmt::format("xmma sm{} tensor-core {}", out.build_sm, pair);
 }
 
+// Types are spelled out among the template arguments; the first one named is that of the inputs.
+void describe_cutlass_source(std::string_view name, KernelClass& out) {
+  static constexpr std::pair<std::string_view, std::string_view> types[] = {{"float_e4m3_t", "fp8"}, {"float_e5m2_t", "fp8"}, {"float_e2m1_t", "fp4"}, {"nv_float4_t", "fp4"},
+      {"float_ue8m0_t", "fp8"}, {"bfloat16_t", "bf16"}, {"tfloat32_t", "tf32"}, {"half_t", "fp16"}, {"int8_t", "int8"}, {"signed char", "int8"}};
+  std::size_t first = std::string_view::npos;
+  for (const auto& [text, dtype] : types)
+    if (const auto at = name.find(text); at < first) {
+      first = at;
+      out.dtype = dtype;
+    }
+  out.label = fmt::format("{} {}", out.row->provider, out.dtype.empty() ? "of unknown type" : out.dtype);
+}
+
 void describe_plain_gemm(std::string_view name, KernelClass& out) {
   for (const std::string_view family : {"ampere", "volta", "turing", "maxwell", "pascal"}) {
     const auto at = name.find(family);
@@ -178,7 +192,7 @@ void describe_plain_gemm(std::string_view name, KernelClass& out) {
 
 void describe_attention(std::string_view name, KernelClass& out) {
   out.dtype = has(name, "bfloat16") || has(name, "bf16") || has(name, "Bfloat16") ? "bf16"
-              : has(name, "half_t") || has(name, "_f16") || has(name, "fp16") ? "fp16"
+              : has(name, "half_t") || has(name, "__half") || has(name, "_f16") || has(name, "fp16") ? "fp16"
               : has(name, "E4m3") || has(name, "e4m3") || has(name, "fp8") ? "fp8" : has(name, "_f32_") ? "fp32" : "";
   if (has(name, "_notaligned")) out.alignment = 1;
   const std::string_view id = out.row->id;
@@ -194,11 +208,13 @@ void describe_attention(std::string_view name, KernelClass& out) {
 void describe(std::string_view name, KernelClass& out) {
   const std::string_view id = out.row->id;
   out.backward = has(out.row->operation, "backward");
-  if (id.starts_with("cutlass3")) {
+  if (id.starts_with("cutlass-device") || id.starts_with("cutlass2")) {
+    describe_cutlass_source(name, out);
+  } else if (id.starts_with("cutlass3")) {
     out.alignment = number_after(name, "_align").value_or(0);
     out.dtype = has(name, "_bf16") ? "bf16" : has(name, "_f16") ? "fp16" : has(name, "e4m3") ? "fp8" : "fp32";
     out.label = fmt::format("cutlass3x {}", out.dtype) + (out.tensor_cores == Tri::no ? ", no tensor cores" : "");
-  } else if (id.starts_with("cutlass-") && out.role == Role::gemm && id != "cutlass-device-gemm") {
+  } else if (id.starts_with("cutlass-") && out.role == Role::gemm) {
     describe_cutlass(name, out);
     read_blas_layout(name, out);
   } else if (id == "tensile-hipblaslt" || id == "tensile-rocblas") {
@@ -212,7 +228,7 @@ void describe(std::string_view name, KernelClass& out) {
     describe_attention(name, out);
   } else if (out.row->family == "gemv") {
     describe_plain_gemm(name, out);
-    out.label = "cublas gemv";
+    out.label = fmt::format("{} gemv", out.row->provider);
   } else if (out.row->family == "gemm-small" || id == "cublas-magma" || id == "cublas-large-k") {
     describe_plain_gemm(name, out);
     out.label = "cublas small/odd gemm, no tensor cores";
@@ -257,9 +273,10 @@ std::string_view tri_name(Tri value) {
   return value == Tri::yes ? "yes" : value == Tri::no ? "no" : "unknown";
 }
 
-KernelClass classify_kernel(std::string_view name) {
+namespace {
+
+KernelClass classify_text(std::string_view name) {
   KernelClass out;
-  name = name.substr(0, longest_name);
   std::uint32_t steps = step_limit;
   for (const CompiledRow& each : compiled()) {
     for (const NamePattern& pattern : each.patterns) {
@@ -273,6 +290,15 @@ KernelClass classify_kernel(std::string_view name) {
     if (steps == 0) break;
   }
   return out;
+}
+
+}  // namespace
+
+KernelClass classify_kernel(std::string_view name) {
+  name = name.substr(0, longest_name);
+  KernelClass out = classify_text(name);
+  if (out.known() || !name.starts_with("_Z")) return out;
+  return classify_text(spelled_out(name));  // some profilers leave names as the linker knows them
 }
 
 const KernelClass& KernelClassifier::of(std::string_view name) {

@@ -137,8 +137,10 @@ class Cublas : public LogReader {
         ++unaligned_[fmt::format("{} {}={} of {}-byte elements", call_.function, leading, ld, bytes)];
       unsigned long long address = 0;
       const auto pointer = pointers_.find(matrix);
-      if (pointer != pointers_.end() && pointer_value(pointer->second, address) && address % 16 != 0)
+      if (pointer != pointers_.end() && pointer_value(pointer->second, address) && address % 16 != 0) {
+        call_.fields[std::string(matrix) + " mod 16"] = std::to_string(address % 16);
         ++unaligned_[fmt::format("{} pointer {} is {} bytes past a multiple of 16", call_.function, matrix, address % 16)];
+      }
       if (unaligned_.size() > 200) unaligned_.erase(unaligned_.begin());
     }
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "evidence/answer/work.hpp"
 #include "fmt/format.h"
 
 namespace dd::evidence {
@@ -91,7 +92,7 @@ TraceAnswer answer_log(ByteSource& source, const std::string& file) {
   std::string line;
   std::uint64_t total = 0;
   while (lines.next(line)) {
-    ++total;
+    if (total++ == 0 && line.starts_with("\xef\xbb\xbf")) line.erase(0, 3);
     clean(line);
     for (std::size_t i = 0; i < 5; ++i)
       if (readers[i]->take(line)) {
@@ -105,6 +106,7 @@ TraceAnswer answer_log(ByteSource& source, const std::string& file) {
       answer.format += (answer.format.empty() ? "" : "+") + std::string(formats[i]);
     }
   if (answer.format.empty()) answer.format = "unknown";
+  add_call_specs(answer);
   if (total == 0) answer.warnings.push_back("the file is empty");
   else if (answer.format == "unknown") answer.warnings.push_back(fmt::format("none of {} lines is of a known library", total));
   if (losses.truncated) answer.warnings.push_back("the compressed file ends in the middle: the rest is lost");

@@ -26,6 +26,8 @@ std::unique_ptr<LogReader> cudnn_reader();
 std::unique_ptr<LogReader> pasted_reader();  // kernel names and error texts; asked last
 
 TraceAnswer answer_log(ByteSource& source, const std::string& file);
+// Kernel names given by hand; those that the table does not know are listed as such.
+TraceAnswer answer_kernels(const std::vector<std::string>& names);
 
 // --- shared by the readers
 constexpr std::size_t most_call_groups = 20000;

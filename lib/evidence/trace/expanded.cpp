@@ -1,4 +1,3 @@
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -24,29 +23,18 @@ bool write_all(int fd, const char* data, std::size_t size) {
 
 }  // namespace
 
-core::Result<ExpandedFile> ExpandedFile::make(const std::string& path, Losses& losses, ExpandLimit limit) {
-  auto source = open_source(path, limit);
-  if (!source) return source.problems();
-  std::vector<char> buffer(256 * 1024);
-  std::size_t got = (*source)->read(buffer.data(), buffer.size(), losses);
-  if (got < 16 || (*source)->stored_size() == 0) return ExpandedFile(path, false);
-  unsigned char head[2] = {};
-  const int raw = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  const bool compressed = raw >= 0 && ::pread(raw, head, 2, 0) == 2 && head[0] == 0x1f && head[1] == 0x8b;
-  if (raw >= 0) ::close(raw);
-  if (!compressed) return ExpandedFile(path, false);
-
+core::Result<ExpandedFile> ExpandedFile::make(ByteSource& source, const std::string& name, Losses& losses) {
+  if (is_bare_file(name)) return ExpandedFile(name, false);
   const char* folder = std::getenv("TMPDIR");
-  std::string name = std::string(folder != nullptr && *folder != 0 ? folder : "/tmp") + "/dispatchdoctor-XXXXXX";
-  const int fd = ::mkstemp(name.data());  // readable by this user only
+  std::string copy = std::string(folder != nullptr && *folder != 0 ? folder : "/tmp") + "/dispatchdoctor-XXXXXX";
+  const int fd = ::mkstemp(copy.data());  // readable by this user only
   if (fd < 0)
-    return core::Problem{.field = "FILE", .seen = path, .wanted = "room for a temporary copy", .message = std::string("cannot be expanded: ") + std::strerror(errno), .file = {}};
-  ExpandedFile out(name, true);
+    return core::Problem{.field = "FILE", .seen = name, .wanted = "room for a temporary copy", .message = std::string("cannot be expanded: ") + std::strerror(errno), .file = {}};
+  ExpandedFile out(copy, true);
+  std::vector<char> buffer(256 * 1024);
   bool good = true;
-  while (got > 0 && good) {
+  for (std::size_t got = source.read(buffer.data(), buffer.size(), losses); got > 0 && good; got = good ? source.read(buffer.data(), buffer.size(), losses) : 0)
     good = write_all(fd, buffer.data(), got);
-    got = good ? (*source)->read(buffer.data(), buffer.size(), losses) : 0;
-  }
   ::close(fd);
   if (!good) losses.detail = "the temporary copy could not be written in full";
   return out;

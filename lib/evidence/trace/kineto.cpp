@@ -4,6 +4,7 @@
 #include <array>
 #include <unordered_map>
 
+#include "evidence/kernels/kernels.hpp"
 #include "evidence/link/families.hpp"
 #include "evidence/trace/event.hpp"
 #include "evidence/trace/header.hpp"
@@ -18,18 +19,22 @@ bool keeps_inputs(std::string_view name) {
 
 namespace {
 
-enum class Kind : unsigned char { other, op, annotation, call, kernel, copy, fill, sync };
+enum class Kind : unsigned char { other, ours, loose, op, call, kernel, copy, fill, sync };
+constexpr std::size_t most_loose = 4u << 20;
 
 Kind kind_of(std::string_view category) {
   struct Entry {
     std::string_view name;
     Kind kind;
   };
-  static constexpr std::array<Entry, 18> table = {{{"cpu_op", Kind::op}, {"Operator", Kind::op}, {"cuda_runtime", Kind::call},
+  static constexpr std::array<Entry, 32> table = {{{"cpu_op", Kind::op}, {"Operator", Kind::op}, {"cuda_runtime", Kind::call},
       {"cuda_driver", Kind::call}, {"Runtime", Kind::call}, {"kernel", Kind::kernel}, {"Kernel", Kind::kernel}, {"gpu_memcpy", Kind::copy},
       {"Memcpy", Kind::copy}, {"gpu_memset", Kind::fill}, {"Memset", Kind::fill}, {"cuda_sync", Kind::sync}, {"hip_runtime", Kind::call},
       {"xpu_runtime", Kind::call}, {"xpu_driver", Kind::call}, {"privateuse1_runtime", Kind::call}, {"privateuse1_driver", Kind::call},
-      {"mtia_runtime", Kind::call}}};
+      {"mtia_runtime", Kind::call}, {"user_annotation", Kind::ours}, {"gpu_user_annotation", Kind::ours}, {"python_function", Kind::ours},
+      {"cpu_instant_event", Kind::ours}, {"overhead", Kind::ours}, {"ac2g", Kind::ours}, {"fwdbwd", Kind::ours}, {"async_cpu_to_gpu", Kind::ours},
+      {"async_gpu", Kind::ours}, {"Trace", Kind::ours}, {"collective_comm", Kind::ours}, {"xpu_sync", Kind::ours}, {"mtia_ccp_events", Kind::ours},
+      {"hpu_op", Kind::ours}}};
   for (const Entry& each : table)
     if (each.name == category) return each.kind;
   return Kind::other;
@@ -54,6 +59,7 @@ class KinetoReader {
     for (std::size_t i = 0; i < dropped_.size(); ++i) trace_.other_events[std::string(dropped_names_[i])] += dropped_[i];
     trace_.bytes = source_.stored_read();
     trace_.text_bytes = splitter_.text_bytes();
+    if (!known_ && trace_.events > 0) use_loose();
   }
 
  private:
@@ -84,10 +90,15 @@ class KinetoReader {
       ++trace_.other_events[event.category.empty() ? "instant" : std::string(event.category.substr(0, 64))];
       return;
     }
-    const Kind kind = kind_of(event.category);
-    if (kind == Kind::other) {
-      if (trace_.other_events.size() < 1000) ++trace_.other_events[std::string(event.category.substr(0, 64))];
-      return;
+    Kind kind = kind_of(event.category);
+    if (event.category.empty()) kind = event.pid == "CPU functions" ? Kind::op : Kind::loose;  // the profiler before Kineto; another tool
+    if (kind == Kind::other || kind == Kind::ours || kind == Kind::loose) {
+      if (trace_.other_events.size() < 1000) ++trace_.other_events[event.category.empty() ? "no category" : std::string(event.category.substr(0, 64))];
+      known_ = known_ || kind == Kind::ours;
+      if (kind != Kind::loose || known_) return;
+    } else if (!known_) {
+      known_ = true;
+      loose_ = {};
     }
     long long start = 0, duration = 0;
     if (!read_time(event.start, start) || (!event.duration.empty() && !read_time(event.duration, duration)) || duration < 0) {
@@ -98,11 +109,27 @@ class KinetoReader {
       case Kind::op: return add_op(event, start, duration);
       case Kind::call: return add_call(event, start, duration);
       case Kind::sync: ++trace_.cuda_sync_events; return;
-      case Kind::kernel: return add_gpu(event, start, duration, GpuKind::kernel);
-      case Kind::copy: return add_gpu(event, start, duration, GpuKind::copy);
-      case Kind::fill: return add_gpu(event, start, duration, GpuKind::fill);
-      case Kind::annotation:
+      case Kind::kernel: return trace_.gpu.push_back(gpu_record(event, start, duration, GpuKind::kernel));
+      case Kind::copy: return trace_.gpu.push_back(gpu_record(event, start, duration, GpuKind::copy));
+      case Kind::fill: return trace_.gpu.push_back(gpu_record(event, start, duration, GpuKind::fill));
+      case Kind::loose:
+        if (loose_.size() < most_loose) loose_.push_back(gpu_record(event, start, duration, GpuKind::kernel));
+        return;
+      case Kind::ours:
       case Kind::other: return;
+    }
+  }
+
+  // Nothing of the torch profiler in the file: what has the name of a known kernel is one, whoever recorded it.
+  void use_loose() {
+    trace_.format = TraceFormat::chrome_json;
+    std::vector<signed char> is_kernel(trace_.text.size(), -1);
+    for (std::size_t i = 0; i < loose_.size(); ++i) {
+      signed char& known = is_kernel[loose_[i].name];
+      if (known < 0) known = classify_kernel(trace_.text[loose_[i].name]).known() ? 1 : 0;
+      if (known == 0) continue;
+      trace_.gpu.push_back(loose_[i]);
+      ++trace_.named_kernels;
     }
   }
 
@@ -142,7 +169,7 @@ class KinetoReader {
     trace_.calls.push_back(call);
   }
 
-  void add_gpu(const EventView& event, long long start, long long duration, GpuKind kind) {
+  GpuRecord gpu_record(const EventView& event, long long start, long long duration, GpuKind kind) {
     GpuRecord gpu;
     gpu.kind = kind;
     gpu.start = start;
@@ -153,7 +180,7 @@ class KinetoReader {
     gpu.bytes = std::max<std::int64_t>(0, number(event.bytes));
     gpu.device = static_cast<std::uint16_t>(std::clamp<std::int64_t>(number(event.device.empty() ? event.pid : event.device), 0, 0xffff));
     gpu.blocks = blocks_of(event.grid);
-    trace_.gpu.push_back(gpu);
+    return gpu;
   }
 
   static std::int64_t number(std::string_view text) {
@@ -203,6 +230,7 @@ class KinetoReader {
       }
     dropped_names_.push_back(kind);
     dropped_.push_back(1);
+    known_ = known_ || kind_of(kind) != Kind::other;
   }
 
   ByteSource& source_;
@@ -211,6 +239,8 @@ class KinetoReader {
   EventParser parser_;
   std::string scratch_, lenient_name_, last_pid_, last_tid_;
   std::uint32_t last_thread_ = 0;
+  bool known_ = false;  // an event of the torch profiler was seen
+  Pieces<GpuRecord> loose_;
   std::unordered_map<std::uint32_t, std::uint32_t> threads_;
   std::vector<unsigned char> wants_;
   std::vector<std::string_view> dropped_names_;

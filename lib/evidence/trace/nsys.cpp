@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -73,6 +74,10 @@ class NsysReader {
     while (tables.step()) tables_.emplace(tables.text(0));
     if (!tables.ok() || tables.failed()) {
       trace_.losses.detail = "the database cannot be read: " + std::string(sqlite3_errmsg(db_));
+      return;
+    }
+    if (std::none_of(tables_.begin(), tables_.end(), [](const std::string& t) { return t.starts_with("CUPTI_") || t == "NVTX_EVENTS"; })) {
+      trace_.losses.detail = "an SQLite database without the tables of an Nsight Systems export (nsys export --type sqlite)";
       return;
     }
     read_calls();
@@ -309,8 +314,9 @@ void read_nsys(const std::string& path, Trace& trace, const Progress& progress) 
     sqlite3_limit(db, SQLITE_LIMIT_LENGTH, 16 << 20);
     sqlite3_exec(db, "PRAGMA cache_size=-4096", nullptr, nullptr, nullptr);
     sqlite3_exec(db, "PRAGMA cell_size_check=ON", nullptr, nullptr, nullptr);
-    auto source = open_source(path);
-    const std::uint64_t size = source ? (*source)->stored_size() : 0;
+    std::error_code unknown;
+    const std::uintmax_t bytes = std::filesystem::file_size(path, unknown);
+    const std::uint64_t size = unknown ? 0 : static_cast<std::uint64_t>(bytes);
     trace.bytes = trace.text_bytes = size;
     NsysReader(db, trace, size / 4 + 1024, progress).run();
   }

@@ -11,10 +11,11 @@ namespace dd::evidence {
 
 void read_nsys(const std::string& path, Trace& trace, const Progress& progress = {});
 
-// The file as SQLite can open it: itself, or expanded into a private temporary file that is removed with this object.
+// The database as SQLite can open it: the file itself where it lies bare on the disk, else what the source gives in a
+// private temporary file that is removed with this object.
 class ExpandedFile {
  public:
-  static core::Result<ExpandedFile> make(const std::string& path, Losses& losses, ExpandLimit limit);
+  static core::Result<ExpandedFile> make(ByteSource& source, const std::string& name, Losses& losses);
   ExpandedFile(ExpandedFile&& other) noexcept;
   ExpandedFile& operator=(ExpandedFile&&) = delete;
   ExpandedFile(const ExpandedFile&) = delete;

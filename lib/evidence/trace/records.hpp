@@ -106,7 +106,8 @@ struct Losses {
   }
 };
 
-enum class TraceFormat : std::uint8_t { none, kineto_json, nsys_sqlite };
+// chrome_json: the Chrome form, but no event of the torch profiler in it.
+enum class TraceFormat : std::uint8_t { none, kineto_json, chrome_json, nsys_sqlite };
 
 struct Trace {
   std::string file;
@@ -119,6 +120,7 @@ struct Trace {
   std::vector<Device> devices;
   std::map<std::string, std::string> header;         // numbers and versions only
   std::map<std::string, std::uint64_t> other_events; // category -> count of what was dropped
+  std::uint64_t named_kernels = 0;                   // chrome_json: events taken as kernels because their names are known
   std::uint64_t cuda_sync_events = 0;
   std::uint64_t events = 0;
   std::uint64_t bytes = 0;       // as stored

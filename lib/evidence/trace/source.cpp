@@ -1,14 +1,16 @@
 #include "evidence/trace/source.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <vector>
+
+#include "evidence/trace/decode.hpp"
 
 namespace dd::evidence {
 namespace {
@@ -56,90 +58,96 @@ class Memory : public ByteSource {
   std::size_t at_ = 0;
 };
 
-class Gzip : public ByteSource {
- public:
-  Gzip(std::unique_ptr<ByteSource> inner, ExpandLimit limit) : inner_(std::move(inner)), limit_(limit), input_(256 * 1024) {
-    ok_ = inflateInit2(&stream_, 15 + 32) == Z_OK;
+bool is_gzip(std::string_view head) { return head.size() >= 2 && head[0] == '\x1f' && head[1] == '\x8b'; }
+
+constexpr int most_layers = 4;  // gzip in gzip in gzip: somebody's mistake, or a trap
+
+std::unique_ptr<PeekSource> layered(std::unique_ptr<ByteSource> raw, ExpandLimit limit) {
+  auto out = std::make_unique<PeekSource>(std::move(raw));
+  for (int depth = 0; depth < most_layers && is_gzip(out->peek(2)); ++depth) out = std::make_unique<PeekSource>(gzip_source(std::move(out), limit));
+  const std::string_view head = out->peek(2);
+  if (head == "\xff\xfe" || head == "\xfe\xff") {
+    const bool little = head[0] == '\xff';
+    out = std::make_unique<PeekSource>(utf16_source(std::move(out), little));
   }
-  Gzip(const Gzip&) = delete;
-  Gzip& operator=(const Gzip&) = delete;
-  ~Gzip() override { inflateEnd(&stream_); }
+  return out;
+}
 
-  std::size_t read(char* to, std::size_t room, Losses& losses) override {
-    std::size_t done = 0;
-    while (ok_ && done == 0) {
-      if (stream_.avail_in == 0) {
-        const std::size_t got = inner_->read(input_.data(), input_.size(), losses);
-        if (got == 0) {
-          if (!between_members_) losses.truncated = true;  // the compressed stream has no end mark
-          ok_ = false;
-          break;
-        }
-        stream_.next_in = reinterpret_cast<Bytef*>(input_.data());
-        stream_.avail_in = static_cast<uInt>(got);
-      }
-      stream_.next_out = reinterpret_cast<Bytef*>(to);
-      stream_.avail_out = static_cast<uInt>(std::min<std::size_t>(room, 1u << 30));
-      const uInt before = stream_.avail_out;
-      const bool was_between = between_members_;
-      const int code = inflate(&stream_, Z_NO_FLUSH);
-      done = before - stream_.avail_out;
-      written_ += done;
-      between_members_ = code == Z_STREAM_END;
-      if (code == Z_STREAM_END) {
-        inflateReset(&stream_);  // gzip files may be put end to end
-      } else if (code != Z_OK && code != Z_BUF_ERROR) {
-        losses.compression_error = !was_between;  // padding behind the last member is no loss
-        ok_ = false;
-      }
-      const std::uint64_t used = inner_->stored_read() - stream_.avail_in;
-      if (written_ > limit_.free_bytes && written_ / std::max<std::uint64_t>(used, 1) > limit_.ratio) {
-        losses.bomb = true;
-        ok_ = false;
-      }
-    }
-    return done;
-  }
-  std::uint64_t stored_read() const override { return inner_->stored_read(); }
-  std::uint64_t stored_size() const override { return inner_->stored_size(); }
+// A named pipe without a writer would block for ever: it gets some seconds. Empty when there is something to read.
+std::string wait_for_writer(int fd) {
+  pollfd one{fd, POLLIN, 0};
+  const int ready = ::poll(&one, 1, 10000);
+  if (ready == 0) return "is a pipe that no program writes to";
+  const int flags = ::fcntl(fd, F_GETFL);
+  if (ready < 0 || flags < 0 || ::fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0) return std::string("cannot be read: ") + std::strerror(errno);
+  return {};
+}
 
- private:
-  std::unique_ptr<ByteSource> inner_;
-  ExpandLimit limit_;
-  std::vector<char> input_;
-  z_stream stream_{};
-  std::uint64_t written_ = 0;
-  bool ok_ = false;
-  bool between_members_ = false;
-};
-
-bool is_gzip(const unsigned char* head, std::size_t size) { return size >= 2 && head[0] == 0x1f && head[1] == 0x8b; }
+bool endless(const struct stat& info, int fd) {
+  if (S_ISBLK(info.st_mode)) return true;
+  return S_ISCHR(info.st_mode) && ::isatty(fd) == 0 && info.st_rdev != makedev(1, 3);  // all but terminals and /dev/null
+}
 
 }  // namespace
 
-core::Result<std::unique_ptr<ByteSource>> open_source(const std::string& path, ExpandLimit limit) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+std::string_view PeekSource::peek(std::size_t most) {
+  while (head_.size() < most) {
+    const std::size_t had = head_.size();
+    head_.resize(most);
+    const std::size_t got = inner_->read(head_.data() + had, most - had, early_);
+    head_.resize(had + got);
+    if (got == 0) break;
+  }
+  return std::string_view(head_).substr(0, most);
+}
+
+std::size_t PeekSource::read(char* to, std::size_t room, Losses& losses) {
+  if (early_.any()) {
+    losses.truncated |= early_.truncated;
+    losses.bomb |= early_.bomb;
+    losses.compression_error |= early_.compression_error;
+    if (!early_.detail.empty()) losses.detail = early_.detail;
+    early_ = {};
+  }
+  if (taken_ == head_.size()) return inner_->read(to, room, losses);
+  const std::size_t n = std::min(room, head_.size() - taken_);
+  std::memcpy(to, head_.data() + taken_, n);
+  taken_ += n;
+  return n;
+}
+
+core::Result<std::unique_ptr<PeekSource>> open_source(const std::string& path, ExpandLimit limit) {
   const auto fail = [&](const std::string& why) {
     return core::Problem{.field = "FILE", .seen = path, .wanted = "a readable file", .message = why, .file = {}};
   };
+  struct stat named{};
+  const bool pipe = path != "-" && ::lstat(path.c_str(), &named) == 0 && S_ISFIFO(named.st_mode);
+  const int fd = path == "-" ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC | (pipe ? O_NONBLOCK : 0));
   if (fd < 0) return fail(std::string("cannot be opened: ") + std::strerror(errno));
   struct stat info{};
-  if (::fstat(fd, &info) != 0 || S_ISDIR(info.st_mode)) {
+  std::string why;
+  if (::fstat(fd, &info) != 0) why = std::string("cannot be looked at: ") + std::strerror(errno);
+  else if (S_ISDIR(info.st_mode)) why = "is a directory";
+  else if (endless(info, fd)) why = "is a device, not a file";
+  else if (pipe) why = wait_for_writer(fd);
+  if (!why.empty()) {
     ::close(fd);
-    return fail("is not a file");
+    return fail(why);
   }
-  unsigned char head[2] = {};
-  const ssize_t got = ::pread(fd, head, sizeof head, 0);
-  std::unique_ptr<ByteSource> plain = std::make_unique<Plain>(fd, static_cast<std::uint64_t>(info.st_size));
-  if (got == 2 && is_gzip(head, 2)) return std::unique_ptr<ByteSource>(std::make_unique<Gzip>(std::move(plain), limit));
-  return plain;
+  return layered(std::make_unique<Plain>(fd, S_ISREG(info.st_mode) ? static_cast<std::uint64_t>(info.st_size) : 0), limit);
 }
 
-std::unique_ptr<ByteSource> memory_source(std::string_view bytes, ExpandLimit limit) {
-  std::unique_ptr<ByteSource> plain = std::make_unique<Memory>(bytes);
-  if (is_gzip(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()))
-    return std::make_unique<Gzip>(std::move(plain), limit);
-  return plain;
+std::unique_ptr<PeekSource> memory_source(std::string_view bytes, ExpandLimit limit) { return layered(std::make_unique<Memory>(bytes), limit); }
+
+bool is_bare_file(const std::string& path) {
+  struct stat info{};
+  if (path == "-" || ::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return false;
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  char head[2] = {};
+  const bool packed = ::read(fd, head, sizeof head) == 2 && is_gzip({head, 2});
+  ::close(fd);
+  return !packed;
 }
 
 }  // namespace dd::evidence

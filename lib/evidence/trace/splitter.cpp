@@ -14,21 +14,27 @@ std::size_t skip(std::string_view text, std::size_t at) {
   return at;
 }
 
+// An object whose first key is one that events have. `brace` is where it opens.
+bool opens_event(std::string_view text, std::size_t brace) {
+  static constexpr std::array<std::string_view, 7> keys = {"\"ph\"", "\"name\"", "\"cat\"", "\"ts\"", "\"pid\"", "\"tid\"", "\"args\""};
+  const std::size_t key = skip(text, brace + 1);
+  for (const std::string_view each : keys) {
+    if (text.substr(key, each.size()) != each) continue;
+    const std::size_t colon = skip(text, key + each.size());
+    if (colon < text.size() && text[colon] == ':') return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::size_t find_event_like(std::string_view text, std::size_t from) {
-  static constexpr std::array<std::string_view, 7> keys = {"\"ph\"", "\"name\"", "\"cat\"", "\"ts\"", "\"pid\"", "\"tid\"", "\"args\""};
   for (std::size_t at = text.find('{', from); at != std::string_view::npos; at = text.find('{', at + 1)) {
-    // An event follows a comma or the opening of the list; the keys above also begin inner objects.
+    // An event follows a comma, the opening of the list or (JSON lines) another one; its keys also begin inner objects.
     std::size_t before = at;
     while (before > 0 && is_space(text[before - 1])) --before;
-    if (before > 0 && text[before - 1] != ',' && text[before - 1] != '[') continue;
-    const std::size_t key = skip(text, at + 1);
-    for (const std::string_view each : keys) {
-      if (text.substr(key, each.size()) != each) continue;
-      const std::size_t colon = skip(text, key + each.size());
-      if (colon < text.size() && text[colon] == ':') return at;
-    }
+    if (before > 0 && text[before - 1] != ',' && text[before - 1] != '[' && text[before - 1] != '}') continue;
+    if (opens_event(text, at)) return at;
   }
   return std::string_view::npos;
 }
@@ -165,12 +171,17 @@ bool Splitter::enter() {
     state_ = State::events;
     return true;
   }
-  if (buffer_[begin_] == '{') {
-    ++begin_;
-    state_ = State::keys;
+  if (buffer_[begin_] != '{') return false;
+  need(256);
+  // Events one behind the other without a list around them: JSON lines.
+  if (opens_event({buffer_.data() + begin_, end_ - begin_}, 0)) {
+    lines_ = saw_events_ = true;
+    state_ = State::events;
     return true;
   }
-  return false;
+  ++begin_;
+  state_ = State::keys;
+  return true;
 }
 
 // One top-level key with its value. False at the end of the object or of the file.
@@ -236,7 +247,7 @@ std::string_view Splitter::next() {
     if (state_ == State::keys && !next_key()) state_ = State::done;
     if (state_ == State::done) return {};
     if (!skip_space()) {
-      losses_.truncated = true;  // the list never closed
+      losses_.truncated = losses_.truncated || !lines_;  // the list never closed
       state_ = State::done;
       return {};
     }

@@ -1,5 +1,5 @@
 // Cuts a Chrome trace into its events without holding the file: one window at a time, each event handed out whole.
-// Keys may stand before or behind `traceEvents`, and the top level may be a bare list. Damage is skipped by looking
+// Keys may stand before or behind `traceEvents`; the top level may also be a bare list, or one event a line. Damage is skipped by looking
 // for the next thing that begins like an event. The text handed out is followed by readable padding.
 #pragma once
 #include <functional>
@@ -50,7 +50,7 @@ class Splitter {
   std::size_t last_begin_ = 0, last_size_ = 0;
   std::uint64_t total_ = 0, rescanned_ = 0;
   State state_ = State::start;
-  bool list_ = false;
+  bool list_ = false, lines_ = false;
   bool ended_ = false;
   bool saw_events_ = false;
 };

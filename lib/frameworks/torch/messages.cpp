@@ -31,6 +31,7 @@ std::span<const Message> messages() {
       {"are not supported when is_causal=True", {"2.0", ""}, {"TMA004"}},
       // Several backends
       {"query, key and value to be 4 dimensional", {"2.0", ""}, {"TFL004", "TEF011", "TCU012", "TCP005"}},
+      {"query, key and value to all be of dtype", {"2.0", ""}, {"TFL027", "TFL028", "TFL029", "TEF033", "TEF034", "TEF035", "TEF036", "TCU026", "TCP019"}},
       {"to have the same batch_size", {"2.1", ""}, {"TFL038", "TFL040", "TEF028", "TEF030", "TCU038", "TCP006", "TCP008"}},
       {"query, key and value to have the same num_heads", {"2.1", ""}, {"TFL039", "TFL043", "TFL044", "TEF029", "TEF032", "TCU040", "TCU041", "TCP007", "TCP009"}},
       {"number of heads for key and query must be a factor", {"2.5", ""}, {"TFL042", "TEF031", "TCU039", "TCP010"}},

@@ -9,8 +9,8 @@ namespace {
 Ink verdict_ink(std::string_view v) { return v == "fast-path" ? Ink::good : v == "none" ? Ink::dim : Ink::warn; }
 
 std::string operator_lines(const TraceOperator& o, bool color) {
-  std::string out = fmt::format("  {} {}  x{}  {} ({:.1f}%)\n", paint(fmt::format("{:<11}", o.verdict), verdict_ink(o.verdict), color), o.name,
-                                o.calls, human_seconds(o.seconds), o.share * 100);
+  std::string out = fmt::format("  {} {}  x{}{}{}\n", paint(fmt::format("{:<11}", o.verdict), verdict_ink(o.verdict), color), o.name, o.calls,
+                                o.seconds > 0 ? "  " + human_seconds(o.seconds) : "", o.share > 0 ? fmt::format(" ({:.1f}%)", o.share * 100) : "");
   if (!o.shapes.empty()) out += fmt::format("              shapes   {}\n", joined(o.shapes));
   if (!o.dtypes.empty()) out += fmt::format("              dtypes   {}\n", joined(o.dtypes));
   for (const Operation& k : o.kernels)
@@ -29,7 +29,9 @@ std::string one_trace(const Trace& t, const TextOptions& options) {
   for (const std::string& note : t.notes) out += "note: " + note + "\n";
   if (options.verbosity < 0) return out;
   if (!t.operators.empty()) out += "\n" + paint("operators", Ink::bold, options.color) + "\n";
-  for (const TraceOperator& o : t.operators) out += operator_lines(o, options.color);
+  const std::size_t most_operators = options.verbosity > 0 ? t.operators.size() : 25;
+  for (std::size_t i = 0; i < t.operators.size() && i < most_operators; ++i) out += operator_lines(t.operators[i], options.color);
+  if (t.operators.size() > most_operators) out += fmt::format("  … {} more (-v shows them)\n", t.operators.size() - most_operators);
   if (!t.kernels.empty()) out += "\n" + paint("kernels", Ink::bold, options.color) + "\n";
   const std::size_t most = options.verbosity > 0 ? t.kernels.size() : 15;
   for (std::size_t i = 0; i < t.kernels.size() && i < most; ++i) {

@@ -66,7 +66,7 @@ class FakeGpu(unittest.TestCase):
         self.assertEqual(t["limit_tflops"], 989)
         self.assertEqual(t["limit_gbytes_per_second"], 4800)
         self.assertEqual(t["throttle"], "power cap, thermal slowdown by the driver")
-        self.assertEqual(ids(case, "cuda-flash")["EVD084"]["status"], "unmet")
+        self.assertEqual(ids(case, "cuda-flash")["EVD094"]["status"], "unmet")
 
     def test_without_cupti_a_finding_says_what_to_do(self):
         code, case = diagnose(*CALL, "--mode", "eager,captured", tools=False)
@@ -75,7 +75,7 @@ class FakeGpu(unittest.TestCase):
         finding = next(f for f in case["findings"] if f["id"] == "ENV027")
         self.assertEqual(finding["status"], "unmet")
         self.assertIn("--lib-dir", finding["fix"])
-        self.assertNotIn("EVD080", ids(case, "cuda-flash"))  # one cause, one finding
+        self.assertNotIn("EVD090", ids(case, "cuda-flash"))  # one cause, one finding
         self.assertEqual(attempts(case, "cuda-flash", "eager")[0]["evidence"]["recording"], "missing")
         graph = attempts(case, "cuda-flash", "captured")[0]["evidence"]["kernels"]
         self.assertEqual([(k["name"], k["origin"]) for k in graph], [("dd_flash_f16_32", "graph")])
@@ -83,11 +83,11 @@ class FakeGpu(unittest.TestCase):
     def test_recording_that_is_not_permitted(self):
         code, case = diagnose(*CALL, DD_FAKE_CUPTI="not-permitted")
         self.assertEqual(code, 0)
-        self.assertIn("not-permitted", ids(case, "cuda-flash")["EVD080"]["seen"])
+        self.assertIn("not-permitted", ids(case, "cuda-flash")["EVD090"]["seen"])
 
     def test_a_kernel_that_was_not_seen(self):
         _, case = diagnose(*CALL, DD_FAKE_CUPTI="blind")
-        self.assertIn("EVD081", ids(case, "cuda-flash"))
+        self.assertIn("EVD091", ids(case, "cuda-flash"))
         self.assertEqual(candidate(case, "cuda-flash")["grade"], "ran")
 
     def test_a_call_that_cannot_be_captured(self):
@@ -96,7 +96,7 @@ class FakeGpu(unittest.TestCase):
         a = attempts(case, "cuda-flash", "captured")[0]
         self.assertEqual((a["outcome"], a["error"]["code"]), ("refused", "cannot-capture"))
         found = ids(case, "cuda-flash")
-        self.assertIn("EVD082", found)
+        self.assertIn("EVD092", found)
         self.assertNotIn("RUL001", found)
 
     def test_a_result_that_the_replay_did_not_write(self):
@@ -107,7 +107,7 @@ class FakeGpu(unittest.TestCase):
 
     def test_other_kernels_in_the_graph(self):
         _, case = diagnose(*CALL, "--mode", "eager,captured", tools=False, DD_FAKE_CUDA="other-kernels")
-        finding = ids(case, "cuda-flash")["EVD083"]
+        finding = ids(case, "cuda-flash")["EVD093"]
         self.assertIn("other_kernel(float*)", finding["seen"])
 
     def test_a_hang_costs_its_attempt_alone(self):

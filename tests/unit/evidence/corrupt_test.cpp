@@ -1,13 +1,12 @@
 // Ten kinds of damage on own traces and, where they are there, on the sample files: no crash, no hang, always an
 // answer. Big samples only with DD_CORRUPT_ALL=1, because a sanitizer run of all of them takes minutes.
-#include <zlib.h>
-
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "evidence/open.hpp"
+#include "made.hpp"
 #include "shared.hpp"
 #include "support/catch.hpp"
 
@@ -34,20 +33,6 @@ std::string replaced(std::string text, const std::string& what, const std::strin
   return out + text.substr(begin);
 }
 
-std::string deflated(const std::string& text) {
-  z_stream stream{};
-  deflateInit2(&stream, 1, Z_DEFLATED, 31, 9, Z_DEFAULT_STRATEGY);
-  std::string out(deflateBound(&stream, static_cast<uLong>(text.size())) + 64, 0);
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  deflate(&stream, Z_FINISH);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
-}
-
 constexpr int ways = 10;
 
 std::string damaged(const std::string& text, int way) {
@@ -70,7 +55,7 @@ std::string damaged(const std::string& text, int way) {
       const std::size_t half = text.size() / 2;
       return text.substr(half) + text.substr(0, half);
     }
-    default: return deflated(std::string(8u << 20, '{') + text).substr(0, 1u << 20);
+    default: return made::gzip(std::string(8u << 20, '{') + text, 1).substr(0, 1u << 20);
   }
 }
 
@@ -105,14 +90,14 @@ std::string expanded(const std::filesystem::path& path) {
 }  // namespace
 
 TEST_CASE("ten kinds of damage on a small trace", "[evidence][corrupt]") {
-  std::string text = "{\n\"schemaVersion\": 1,\n\"traceEvents\": [\n";
+  std::vector<std::string> events;
   for (int i = 0; i < 300; ++i) {
-    const std::string id = std::to_string(100 + i), start = std::to_string(1000 + 50 * i);
-    text += R"({"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": )" + start + R"(, "dur": 30, "args": {"External id": )" + id + R"(, "Input Dims": [[8, 8], [8, 8]]}},)" + "\n";
-    text += R"({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": )" + start + R"(, "dur": 3, "args": {"correlation": )" + id + "}},\n";
-    text += R"({"ph": "X", "cat": "kernel", "name": "ampere_sgemm_32x32_tn", "pid": 0, "tid": 7, "ts": )" + start + R"(, "dur": 3, "args": {"correlation": )" + id + "}}" + (i < 299 ? ",\n" : "\n");
+    const double start = 1000 + 50.0 * i;
+    events.push_back(made::op("aten::mm", start, 30, 100 + i, R"(, "Input Dims": [[8, 8], [8, 8]])"));
+    events.push_back(made::call("cudaLaunchKernel", start, 100 + i));
+    events.push_back(made::kernel("ampere_sgemm_32x32_tn", start, 3, 100 + i));
   }
-  text += "]}";
+  const std::string text = made::trace_of(events, R"("schemaVersion": 1)");
   for (int way = 0; way < ways; ++way) {
     INFO("way " << way);
     try_text(damaged(text, way));

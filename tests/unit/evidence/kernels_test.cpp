@@ -4,6 +4,7 @@
 #include <string>
 
 #include "evidence/kernels/kernels.hpp"
+#include "evidence/kernels/mangled.hpp"
 #include "evidence/kernels/pattern.hpp"
 #include "support/catch.hpp"
 
@@ -138,4 +139,104 @@ TEST_CASE("casts, layout changes and copies, in the spelling of both profilers",
   CHECK(classify_kernel("void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda(at::TensorIteratorBase &)::[lambda()], at::native::memory::LoadWithCast<1>>").role == Role::cast);
   CHECK(classify_kernel("void at::native::elementwise_kernel<128, 2, at::native::gpu_kernel_impl<at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda()#2}>>").role == Role::copy_or_cast);
   CHECK(classify_kernel("void at::native::(anonymous namespace)::CatArrayBatchedCopy<float, unsigned int, 1, 128, 1>(float*)").role == Role::concat);
+}
+
+// Real names by kind, with what they must be taken for. Written down before the table was asked.
+TEST_CASE("names of many makers", "[evidence][kernels]") {
+  struct Expected {
+    const char* name;
+    Role role;
+    Tri tensor_cores;
+    const char* provider;  // part of it
+    const char* dtype;     // "" where the name does not tell, or it does not matter
+  };
+  constexpr auto yes = Tri::yes, no = Tri::no, open = Tri::unknown;
+  const Expected table[] = {
+      // attention
+      {"pytorch_fmha::fmha_fwd_loop_kernel<FMHA_kernel_traits<256, 64, 16, 1, 4, 8u, __half>, false, false, false>", Role::attention, yes, "flash-attn-1", ""},
+      {"void fmha_bwd_dq_dk_dv_loop_kernel<FMHA_kernel_traits<128, 64, 16, 1, 8, 8u, cutlass::half_t>, false, true, -1>(FMHA_dgrad_params)", Role::attention, yes, "flash-attn-1", "fp16"},
+      {"void cutlass::device_kernel<flash::enable_sm90_or_later<flash::FlashAttnFwdSm90<flash::CollectiveMainloopFwdSm90<2, cute::tuple<cute::C<1>, cute::C<1>, cute::C<1> >, cutlass::bfloat16_t, float>>>>", Role::attention, yes, "flash-attn-3", "bf16"},
+      {"void cutlass::device_kernel<flash::FlashAttnFwdCombine<cute::tuple<cute::C<8>, cute::C<128> >, 6, 256, 1, false>>", Role::attention, no, "flash-attn-3", ""},
+      {"kernel_cutlass_kernel_flash_attncuteflash_fwd_sm100FlashAttentionForwardSm100_object_at__tensorptrbf16gmemalign16o", Role::attention, yes, "flash-attn-4", "bf16"},
+      {"kernel_cutlass_kernel_flash_attncuteflash_bwd_preprocessFlashAttentionBackwardPreprocess_object_at__tensorptrbf16", Role::attention, no, "flash-attn-4", ""},
+      {"void cutlass::device_kernel<cutlass::fmha::kernel::Sm100FmhaFwdKernelTmaWarpspecialized<cute::tuple<int, int, int>, cutlass::bfloat16_t>>", Role::attention, yes, "cutlass FMHA", "bf16"},
+      {"void flash::flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel<Flash_bwd_kernel_traits<(int)128>>", Role::attention, yes, "flash-attn-2", ""},
+      {"fmha_cutlassB_f16_aligned_64x64_k64_dropout_sm80(PyTorchMemEffAttention::AttentionBackwardKernel<cutlass::arch::Sm80, cutlass::half_t>::Params)", Role::attention, open, "memory-efficient", "fp16"},
+      {"void attention_kernel_batched_impl<AttentionKernel<cutlass::half_t, cutlass::arch::Sm80, true, 64, 64, 64, true, true> >(int)", Role::attention, open, "memory-efficient", "fp16"},
+      {"fmhaSm100fKernel_QkvE4m3OBfloat16H128PagedKvCausalP16VarSeqQ16Kv128PersistentSwapsAbForGen", Role::attention, yes, "trtllm-gen", ""},
+      {"_ZN5aiter30fmha_fwd_hd128_bf16_rtna_groupE.kd", Role::attention, yes, "aiter", "bf16"},
+      {"void flash_attn_ext_f16<256, 256, 8, 8, false>(char const*, char const*)", Role::attention, open, "ggml", ""},
+      {"void flash_attn_tile<256, 256, 16, 2, false, false>(char const*)", Role::attention, open, "ggml", ""},
+      {"void tensorrt_llm::kernels::mmha::masked_multihead_attention_kernel<unsigned short, unsigned short, 128>(int)", Role::attention, no, "TensorRT-LLM", ""},
+      // products of the vendor libraries
+      {"nvjet_sm120_tst_mma_64x64x128_3_32x32x128_tmaAB_alignCD4_bz_TNNN", Role::gemm, yes, "nvjet", "bf16"},
+      {"nvjet_sm100_tst_64x32_64x16_2x1_2cta_h_bz_splitK_TNT", Role::gemm, yes, "nvjet", "bf16"},
+      {"turing_fp16_s1688gemm_fp16_256x128_ldg8_f2f_stages_32x1_tn", Role::gemm, yes, "cublas", "fp16"},
+      {"void cutlass::Kernel2<cutlass_75_wmma_tensorop_f16_s161616gemm_f16_16x16_128x2_tn_align8>(cutlass_75_wmma_tensorop_f16_s161616gemm_f16_16x16_128x2_tn_align8::Params)", Role::gemm, yes, "cublas cutlass", "fp16"},
+      {"void cutlass::Kernel2<cutlass_80_simt_sgemm_64x64_8x5_tn_align1>(cutlass_80_simt_sgemm_64x64_8x5_tn_align1::Params)", Role::gemm, no, "cublas cutlass", "fp32"},
+      {"volta_fp16_s884gemm_fp16_128x128_ldg8_f2f_nn", Role::gemm, yes, "cublas", "fp16"},
+      {"void gemv2T_kernel_val<int, int, __half, __half, __half, float, 128, 16, 2, 4, false, false, cublasGemvParamsEx<int>>(int)", Role::gemm, no, "cublas", "fp16"},
+      {"sgemm_32x32x32_NT_vec", Role::gemm, no, "cublas", ""},
+      {"void gemm_kernel2x2_core<float, 128, 32, 2, 4, 2, 4, 2>(float*)", Role::gemm, no, "cublas", ""},
+      {"maxwell_sgemmBatched_64x64_raggedMn_nn", Role::gemm, no, "cublas", "fp32"},
+      // products of engines and extensions
+      {"void marlin::Marlin<(long)1125899906910725, (long)1125899906843648, (long)1125899906910725>(int4 const*)", Role::gemm, yes, "Marlin", ""},
+      {"Marlin<(int)256, (int)1, (int)8, (int)8, (int)4, (int)8>(const int4 *, const int4 *, int4 *)", Role::gemm, yes, "Marlin", ""},
+      {"void at::native::tinygemm_m16n8k16_chunk_kernel<at::native::ALayout_RM<1>, at::native::BLayout_TC_int4<8, 128>>(void const*)", Role::gemm, yes, "tinygemm", ""},
+      {"ampere_hgemm_W8A16_perc_f16_f16_MtilexNtilex32_mma16816_multistage_AN_BTN32K16_CN_splitk_kernel", Role::gemm, yes, "AllSpark", ""},
+      {"void deep_gemm::sm100_fp8_fp4_gemm_1d1d_impl<(cute::UMMA::Major)0, (cute::UMMA::Major)0, 128u>(int)", Role::gemm, yes, "DeepGEMM", ""},
+      {"void vllm::gptq::gemm_half_q_half_gptq_4bit_kernel<true, 4>(__half const*)", Role::gemm, no, "ExLlama", ""},
+      {"void kgemm_4bit_inference_naive<__half, 128, 16>(int, int, int, __half*)", Role::gemm, no, "bitsandbytes", ""},
+      {"void mul_mat_q<(ggml_type)12, (int)128, (bool)0>(char const*, int const*)", Role::gemm, open, "ggml", ""},
+      {"void mul_mat_vec_q<(ggml_type)14, (int)1, (bool)1, (bool)0>(void const*)", Role::gemm, no, "ggml", ""},
+      {"bmm_E2m1_E2m1E2m1_Fp32_bA16_bB16_bC16_t128x64x256", Role::gemm, yes, "trtllm-gen", ""},
+      {"void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<cute::tuple<int, int, int, int>, cutlass::gemm::collective::CollectiveMma<cutlass::gemm::MainloopSm90TmaGmmaWarpSpecializedFP8<4>, cute::tuple<int>, cutlass::float_e4m3_t>>>(int)", Role::gemm, yes, "cutlass 3", "fp8"},
+      {"_ZN7cutlass13device_kernelIN10flashinfer4gemm22DeviceGemmFp4GemmSm100INS_12float_e2m1_tEEEEEvNT_6ParamsE", Role::gemm, open, "cutlass 3", "fp4"},
+      {"void cutlass::Kernel2<vllm::enable_sm80_to_sm89<cutlass::gemm::kernel::DefaultGemmUniversalWithVisitor<signed char, cutlass::arch::OpClassTensorOp>>>(int)", Role::gemm, yes, "cutlass 2", "int8"},
+      {"void ck::kernel_gemm_xdl_cshuffle_v3<ck::GridwiseGemmMultiD_ABScale_xdl_cshuffle_v3<ck::tensor_layout::gemm::RowMajor>>(int)", Role::gemm, yes, "composable_kernel", ""},
+      {"_gemm_a8w8_blockscale_kernel_GROUP_K_128_GROUP_N_128_BLOCK_SIZE_M_64", Role::gemm, yes, "aiter", ""},
+      {"void wvSplitK_hf_sml_<__hip_bfloat16, 64, 2, 16, 8, 2, 1>(int)", Role::gemm, no, "ROCm", ""},
+      {"gemm_fusion_dot_12", Role::gemm, yes, "XLA", ""},
+      // beside the products
+      {"void mul_mat_q_stream_k_fixup<(ggml_type)8, (int)16, (bool)0>(int)", Role::gemm_aux, no, "ggml", ""},
+      {"void quantize_mmq_q8_1<(mmq_q8_1_ds_layout)0, false>(float const*)", Role::quantize, no, "ggml", ""},
+      {"_ZN5aiter37dynamic_per_group_scaled_quant_kernelIDF16bDB8_Li32EEEvPT0_PfPKT_PKfiliibPKii", Role::quantize, no, "engine", ""},
+      {"void kDequantizeBlockwise<__half, 512, 64, 8, 2>(float*, unsigned char*, float*, __half*, int, int)", Role::dequantize, no, "bitsandbytes", ""},
+      {"void transformer_engine::normalization::rmsnorm_fwd_general_kernel<transformer_engine::normalization::Kernel_traits>(int)", Role::norm, no, "", ""},
+      {"void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot_lamport<1>(int)", Role::collective, no, "", ""},
+      {"wrapped_transpose", Role::layout, no, "XLA", ""},
+      {"void convert_unary<float, __half>(void const*, __half*, long)", Role::cast, no, "ggml", ""},
+      {"void Eigen::internal::EigenMetaKernel<Eigen::TensorEvaluator<int>>", Role::other, no, "TensorFlow", ""},
+      // names that only sound like something: local kernels of somebody
+      {"_varlen_prefill_kernel", Role::unknown, open, "", ""},
+      {"w4a16_v3_kernel", Role::unknown, open, "", ""},
+      {"my_gemm_kernel_v2(float const*)", Role::unknown, open, "", ""},
+      {"flash_decode_my_kernel", Role::unknown, open, "", ""},
+  };
+  for (const Expected& each : table) {
+    INFO(each.name);
+    const KernelClass kind = classify_kernel(each.name);
+    INFO("row " << (kind.known() ? kind.row->id : "none"));
+    CHECK(role_name(kind.role) == role_name(each.role));
+    CHECK(tri_name(kind.tensor_cores) == tri_name(each.tensor_cores));
+    if (kind.known()) CHECK(kind.row->provider.find(each.provider) != std::string_view::npos);
+    if (each.dtype[0] != 0) CHECK(kind.dtype == each.dtype);
+  }
+}
+
+TEST_CASE("a mangled name is spelled out, whatever it holds", "[evidence][kernels]") {
+  CHECK(spelled_out("_ZN5flash16flash_fwd_kernelILi64ELb0EEEvi") == "flash::flash_fwd_kernel<");
+  CHECK(spelled_out("_ZN12_GLOBAL__N_120softmax_warp_forwardIfEEvi").find("(anonymous namespace)::softmax_warp_forward") != std::string::npos);
+  CHECK(spelled_out("_ZN7cutlass13device_kernelIN5flash16FlashAttnFwdSm90IN4cute5tupleIJEEEEEEEvi").find("cutlass::device_kernel<flash::FlashAttnFwdSm90<cute::tuple<") == 0);
+  CHECK(spelled_out("").empty());
+  CHECK(spelled_out("_Z99999999999999999999").empty());
+  std::uint32_t random = 7;
+  for (int round = 0; round < 300; ++round) {
+    std::string text = "_ZN";
+    for (int i = 0; i < 200; ++i) {
+      random = random * 1664525u + 1013904223u;
+      text += "NIELSTK_0123456789abvi"[(random >> 16) % 22];
+    }
+    CHECK(spelled_out(text).size() <= 3 * text.size() + 32);
+  }
 }
