@@ -64,8 +64,11 @@ int run(const std::vector<std::string>& argv) {
 int main(int argc, char** argv) {
   // A reader that closes the pipe early (head) is no error of ours.
   std::signal(SIGPIPE, SIG_DFL);
+  // A file that grows past its limit is an error to report, not an end without a word.
+  std::signal(SIGXFSZ, SIG_IGN);
+  hold_standard_descriptors();
   try {
-    return run(std::vector<std::string>(argv, argv + argc));
+    return code_with_output(run(std::vector<std::string>(argv, argv + argc)));
   } catch (const std::exception& e) {
     complain(fmt::format("internal error: {}", e.what()));
     return 4;

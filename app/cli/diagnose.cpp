@@ -3,20 +3,25 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
 #include <map>
 #include <mutex>
 
 #include "backends/backend.hpp"
+#include "backends/catalogue.hpp"
+#include "backends/common/recorded.hpp"
 #include "backends/cudnn/frontend/ask.hpp"
 #include "cli/asking.hpp"
-#include "backends/common/recorded.hpp"
 #include "cli/output.hpp"
 #include "cli/recorded.hpp"
 #include "cli/services.hpp"
 #include "cli/verbs.hpp"
 #include "cli/what_if.hpp"
+#include "core/nearest.hpp"
 #include "ops/tensor/parallel.hpp"
 #include "report/matrix.hpp"
 #include "report/render/format.hpp"
@@ -25,6 +30,7 @@
 #include "session/worker.hpp"
 #include "spec/canonical.hpp"
 #include "spec/parse.hpp"
+#include "spec/values.hpp"
 
 namespace dd::cli {
 namespace {
@@ -195,14 +201,66 @@ void merge(const std::vector<session::BatchItem>& items, Predicted& predicted, s
   result.cases = std::move(cases);
 }
 
+// A policy that names what does not exist would be obeyed in silence: a deny list that denies nothing. Only the native
+// dispatcher's names are all known here; a framework may bring candidates that have no rule.
+core::Problems unknown_backends(const spec::OpSpec& spec) {
+  core::Problems problems;
+  if (spec.context.framework != "native") return problems;
+  std::vector<std::string_view> names;
+  for (const backends::Backend& b : backends::all_backends()) names.push_back(b.name);
+  std::vector<std::string_view> known = names;
+  for (const rules::Rule* rule : backends::catalogue().all()) known.push_back(rule->scope);
+  const auto check = [&](const char* field, const std::string& name) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) return;
+    const auto near = core::nearest_names(name, names, 1);
+    problems.push_back({field, spec::excerpt(name), near.empty() ? "a name that `dispatchdoctor backends` lists" : std::string(near[0]) + "?",
+                        "there is no backend of this name", {}, 0});
+  };
+  for (const std::string& name : spec.policy.allow.value_or(std::vector<std::string>{})) check("policy.allow", name);
+  for (const std::string& name : spec.policy.deny) check("policy.deny", name);
+  for (const std::string& name : spec.policy.order.value_or(std::vector<std::string>{})) check("policy.order", name);
+  if (spec.policy.force) check("policy.force", *spec.policy.force);
+  return problems;
+}
+
+// Why nothing could be saved in this folder, found out before anything is run; empty when all is well.
+std::string folder_trouble(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (!std::filesystem::is_directory(folder)) return error ? error.message() : "it is no folder";
+  return ::access(folder.c_str(), W_OK | X_OK) == 0 ? std::string() : std::strerror(errno);
+}
+
+// Tensors that were to be saved and were not (a full disk): the report says which, the exit code that some are missing.
+int code_with_tensors(int code, const std::vector<report::Case>& cases) {
+  std::size_t lost = 0;
+  std::string first;
+  for (const report::Case& c : cases)
+    for (const auto& [role, path] : c.saved_tensors)
+      if (path.starts_with("not saved") && lost++ == 0) first = role + ": " + path;
+  if (lost == 0) return code;
+  complain(fmt::format("error: --save-tensors: {} tensors are missing, the first is {}", lost, first));
+  return 2;
+}
+
 int diagnose_items(const std::vector<session::BatchItem>& given, const Invocation& in, const std::vector<std::string>& argv) {
   const auto set = settings(in.run);
   if (!set) {
     complain(set.problems());
     return 2;
   }
+  if (in.run.save_tensors)
+    if (const std::string trouble = folder_trouble(*in.run.save_tensors); !trouble.empty()) {
+      complain(core::Problems{{"--save-tensors", spec::excerpt(*in.run.save_tensors), "a folder that can be written to, or made", trouble, {}, 0}});
+      return 2;
+    }
   session::install_stop_handlers();
-  const std::vector<session::BatchItem> items = expanded(given);
+  std::vector<session::BatchItem> items = expanded(given);
+  for (session::BatchItem& item : items) {
+    if (!item.spec) continue;
+    item.problems = unknown_backends(*item.spec);
+    if (!item.problems.empty()) item.spec.reset();
+  }
   Progress progress(in.run.quiet);
   const bool live = in.run.format == Format::text && items.size() > 1 && !in.run.quiet;
   const report::TextOptions text = text_options(in.run);
@@ -231,7 +289,7 @@ int diagnose_items(const std::vector<session::BatchItem>& given, const Invocatio
   for (const report::Case& c : report.cases)
     for (const std::string& problem : c.problems) complain("error: " + problem);
   report.recorded = recorded_program(items, report.cases);
-  const int code = write_report(report, in.run, live && to_run.size() == items.size());
+  const int code = code_with_tensors(write_report(report, in.run, live && to_run.size() == items.size()), report.cases);
   return code;
 }
 

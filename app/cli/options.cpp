@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "core/nearest.hpp"
@@ -14,6 +15,8 @@ namespace {
 
 using core::Problem;
 using core::Problems;
+
+constexpr const char* no_such_option = "there is no such option here";
 
 struct Given {
   std::vector<spec::RawOption> spec;
@@ -47,16 +50,16 @@ class Words {
       if (option.verbs & verbs) run_.emplace_back(&option, add(option.text));
   }
 
-  core::Result<Given> split(std::span<const std::string> words) {
-    Problems problems;
+  // What could be read, even beside `problems`: one pass names all mistakes. nullopt: nothing could.
+  std::optional<Given> split(std::span<const std::string> words, Problems& problems) {
     std::vector<std::string> reversed(words.rbegin(), words.rend());
     refuse_empty_values(words, problems);
-    if (!problems.empty()) return problems;
+    if (!problems.empty()) return std::nullopt;
     try {
       app_.parse(std::move(reversed));
     } catch (const CLI::ParseError& error) {
       problems.push_back({last_option(words), spec::excerpt(error.what(), 300), "a value", "the command line is not understood", {}, 0});
-      return problems;
+      return std::nullopt;
     }
     Given given;
     for (const auto& [row, option] : spec_)
@@ -64,7 +67,6 @@ class Words {
     for (const auto& [row, option] : run_)
       for (const std::string& value : option->results()) given.run.emplace_back(row, value);
     take_rest(given, problems);
-    if (!problems.empty()) return problems;
     return given;
   }
 
@@ -105,7 +107,7 @@ class Words {
       } else {
         const std::string name = word.substr(0, word.find('='));
         const std::string_view near = nearest(name, names_);
-        problems.push_back({printable(name), printable(word), near.empty() ? "an option of --help" : std::string(near) + "?", "there is no such option here", {}, 0});
+        problems.push_back({printable(name), printable(word), near.empty() ? "an option of --help" : std::string(near) + "?", no_such_option, {}, 0});
         after_unknown = word.find('=') == std::string::npos;
       }
     }
@@ -116,6 +118,17 @@ class Words {
   std::vector<std::pair<const RunOption*, CLI::Option*>> run_;
   std::vector<std::string_view> names_;
 };
+
+bool has_unknown_option(const Problems& problems) {
+  return std::any_of(problems.begin(), problems.end(), [](const Problem& p) { return p.message == no_such_option; });
+}
+
+// Appends, except what is said to be missing beside an unknown option: that option was most likely meant to be it.
+void add_problems(const Problems& more, Problems& problems) {
+  const bool unknown = has_unknown_option(problems);
+  for (const Problem& p : more)
+    if (!unknown || p.seen != "nothing") problems.push_back(p);
+}
 
 void apply_run(const Given& given, RunOptions& into, Problems& problems) {
   std::set<const RunOption*> seen;
@@ -145,6 +158,7 @@ Problem unknown_verb(std::string_view word) {
 
 void check_arguments(const VerbInfo& verb, const std::vector<std::string>& arguments, Problems& problems) {
   if (arguments.size() >= verb.least && arguments.size() <= verb.most) return;
+  if (arguments.size() < verb.least && has_unknown_option(problems)) return;
   const std::string wanted = verb.arguments.empty() ? "options only" : std::string(verb.arguments);
   const std::string seen = arguments.empty() ? "no argument" : arguments.size() > verb.most ? printable(arguments[verb.most]) : fmt::format("{} arguments", arguments.size());
   problems.push_back({std::string(verb.name), seen, wanted, arguments.size() < verb.least ? "an argument is missing" : "this argument has no place", {}, 0});
@@ -172,12 +186,12 @@ core::Result<Invocation> parse_command_line(std::span<const std::string> words) 
     return out;
   }
   Problems problems;
-  core::Result<Given> given = Words(verb->specs, 1u << static_cast<unsigned>(verb->verb)).split(words);
-  if (!given) return given.problems();
+  std::optional<Given> given = Words(verb->specs, 1u << static_cast<unsigned>(verb->verb)).split(words, problems);
+  if (!given) return problems;
   apply_run(*given, out.run, problems);
   if (out.run.version && problems.empty()) return out;
   if (verb->verb == Verb::none) {
-    problems.push_back({"", given->arguments.empty() ? "no verb" : printable(given->arguments[0]), "a verb first; --help lists them", "the verb is missing", {}, 0});
+    if (!has_unknown_option(problems)) problems.push_back({"", given->arguments.empty() ? "no verb" : printable(given->arguments[0]), "a verb first; --help lists them", "the verb is missing", {}, 0});
     return problems;
   }
   check_arguments(*verb, given->arguments, problems);
@@ -187,7 +201,7 @@ core::Result<Invocation> parse_command_line(std::span<const std::string> words) 
     if (spec)
       out.spec = std::move(*spec);
     else
-      problems.insert(problems.end(), spec.problems().begin(), spec.problems().end());
+      add_problems(spec.problems(), problems);
   } else {
     out.overrides = std::move(given->spec);
   }
@@ -204,12 +218,13 @@ core::Result<spec::OpSpec> parse_batch_line(std::string_view line) {
   if (!op) return Problem{"", words.empty() ? "nothing" : printable(words[0]), "sdpa or gemm, then options", "this is not a spec line", {}, 0};
   // Building the option set costs more than splitting a line, so it is kept per thread.
   thread_local Words sets[] = {Words(spec::on_sdpa, 0), Words(spec::on_gemm, 0)};
-  core::Result<Given> given = sets[*op == spec::Op::sdpa ? 0 : 1].split(words.subspan(1));
-  if (!given) return given.problems();
+  Problems problems;
+  const std::optional<Given> given = sets[*op == spec::Op::sdpa ? 0 : 1].split(words.subspan(1), problems);
+  if (!given) return problems;
   core::Result<spec::OpSpec> spec = spec::from_options(*op, given->spec);
-  if (given->arguments.empty()) return spec;
-  Problems problems = spec ? Problems{} : spec.problems();
-  problems.push_back({"", printable(given->arguments[0]), "options only", "this argument has no place", {}, 0});
+  if (given->arguments.empty() && problems.empty()) return spec;
+  if (!spec) add_problems(spec.problems(), problems);
+  if (!given->arguments.empty()) problems.push_back({"", printable(given->arguments[0]), "options only", "this argument has no place", {}, 0});
   return problems;
 }
 

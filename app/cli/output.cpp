@@ -1,10 +1,13 @@
 #include "cli/output.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -13,6 +16,8 @@
 
 namespace dd::cli {
 namespace {
+
+int print_error = 0;  // errno of the first failed write to standard output
 
 std::string rendered(const report::Report& report, Format format, const RunOptions& run) {
   switch (format) {
@@ -66,8 +71,24 @@ bool use_color(const RunOptions& run) {
 report::TextOptions text_options(const RunOptions& run) { return {use_color(run), run.quiet ? -1 : run.verbosity}; }
 
 void print(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
+  errno = 0;
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  if (!written && print_error == 0) print_error = errno != 0 ? errno : EIO;
+}
+
+int code_with_output(int code) {
+  if (print_error == 0 || print_error == EPIPE) return code;
+  complain(fmt::format("error: standard output: cannot be written: {}", std::strerror(print_error)));
+  return 2;
+}
+
+void hold_standard_descriptors() {
+  for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(fd, F_GETFD) < 0 && errno == EBADF) {
+      // The lowest free number is `fd`. Read-only for standard output: that writing fails stays visible.
+      const int null = ::open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY);
+      if (null >= 0 && null != fd) ::close(null);
+    }
 }
 
 void complain(const std::string& text) { fmt::print(stderr, "dispatchdoctor: {}\n", text); }

@@ -13,6 +13,10 @@ namespace dd::cli {
 bool use_color(const RunOptions& run);
 report::TextOptions text_options(const RunOptions& run);
 void print(const std::string& text);          // standard output; a closed pipe ends quietly
+// `code`, or 2 with a message when something printed was lost (a full disk, a closed standard output).
+int code_with_output(int code);
+// Closed standard descriptors would be given to the next file opened, and the report be written into it.
+void hold_standard_descriptors();
 void complain(const std::string& text);       // "dispatchdoctor: text" on standard error
 void complain(const core::Problems& problems);
 // Writes the report everywhere it was asked for. Returns the exit code: the report's own, or 2 when a file could not be written.

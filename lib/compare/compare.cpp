@@ -65,9 +65,10 @@ struct Limits {
   }
 };
 
-std::string bound_text(const Wanted& w, const Tolerance& t, bool given) {
+std::string bound_text(const Wanted& w, const Tolerance& t, std::optional<double> rtol, std::optional<double> atol) {
   const std::string constants = fmt::format("rtol {:.3g}, atol {:.3g}", t.rtol, t.atol);
-  if (given) return constants + " as given";
+  if (rtol && atol) return constants + " as given";
+  if (rtol || atol) return fmt::format("{} ({} as given, the other by element type)", constants, rtol ? "rtol" : "atol");
   if (w.bound.empty() || w.bound_text.empty()) return constants;
   return fmt::format("the greater of {} and {}", w.bound_text, constants);
 }
@@ -108,13 +109,13 @@ std::string cannot_tell(const Wanted& w, DType dtype) {
 report::Comparison compare(const Got& got, const Wanted& wanted, std::optional<double> rtol, std::optional<double> atol) {
   const bool given = rtol || atol;
   Tolerance constants = default_tolerance(got.dtype);
-  if (given) constants = {rtol.value_or(0.0), atol.value_or(0.0)};
+  if (given) constants = {rtol.value_or(constants.rtol), atol.value_or(constants.atol)};
   const Limits limit{wanted, constants, given};
 
   report::Comparison c;
   c.rtol = constants.rtol;
   c.atol = constants.atol;
-  c.bound = bound_text(wanted, constants, given);
+  c.bound = bound_text(wanted, constants, rtol, atol);
   c.total = static_cast<std::int64_t>(wanted.values.size());
   c.guard_damaged = got.guard_damaged;
   const Places places(wanted, got);

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 
+#include "ops/tensor/parallel.hpp"
 #include "session/case_work.hpp"
 #include "session/findings.hpp"
 #include "session/framework_case.hpp"
 #include "session/interrupt.hpp"
 #include "session/memory.hpp"
+#include "session/roofline.hpp"
 
 namespace dd::session {
 namespace {
@@ -156,10 +158,25 @@ class NativeCase : CaseWork {
     take_decision(d);
   }
 
+  // Plain loops are run for comparison only. Where they cannot end in time, their timeout would look like a fault.
+  std::optional<report::Attempt> too_long(const Entry& e) const {
+    if (e.backend->name != "cpu-naive" || e.blocked || !here_) return std::nullopt;
+    constexpr double rate = 1e9;  // floating-point operations a second and thread
+    const auto costs = path_costs(spec_, nullptr);
+    const double seconds = costs.empty() ? 0 : costs.front().flops / (rate * ops::thread_count(settings_.threads));
+    if (seconds <= settings_.timeout) return std::nullopt;
+    return not_run("force", spec_.mode, Outcome::not_tried, "too-long",
+                   fmt::format("about {:.0f} s of plain loops, above the timeout of {:.0f} s; --force {} runs it all the same", seconds,
+                               settings_.timeout, e.backend->name), "estimate");
+  }
+
   void force_each() {
     for (Entry& e : entries_) {
       const bool done = std::any_of(e.out.attempts.begin(), e.out.attempts.end(), [](const report::Attempt& a) { return a.policy == "force"; });
-      if (!done) attempt(e, "force", spec_.mode);
+      const bool allowed = !e.out.attempts.empty();  // the dispatcher itself came down to it
+      if (done) continue;
+      if (auto none = allowed ? std::nullopt : too_long(e)) e.out.attempts.push_back(std::move(*none));
+      else attempt(e, "force", spec_.mode);
     }
   }
 

@@ -1,5 +1,7 @@
 #include "session/interrupt.hpp"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <csignal>
 #include <initializer_list>
@@ -7,20 +9,27 @@
 namespace dd::session {
 namespace {
 
-volatile std::sig_atomic_t received = 0;
+volatile std::sig_atomic_t received = 0, signals = 0;
 std::atomic<bool> stopping{false};
 static_assert(std::atomic<bool>::is_always_lock_free);  // else a handler may not store it
 
 void on_signal(int signal) {
   received = signal;
   stopping = true;
+  ++signals;
+}
+
+// A third signal means that nobody looks at the flag any more: a library may hold the thread that would.
+void on_caught(int signal) {
+  on_signal(signal);
+  if (signals >= 3) ::_exit(128 + signal);
 }
 
 }  // namespace
 
 void install_stop_handlers() {
   struct sigaction action {};
-  action.sa_handler = on_signal;
+  action.sa_handler = on_caught;
   sigemptyset(&action.sa_mask);
   for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction old {};
@@ -35,7 +44,7 @@ int stop_signal() { return received; }
 const std::atomic<bool>* stop_flag() { return &stopping; }
 void request_stop(int signal) { on_signal(signal); }
 void clear_stop() {
-  received = 0;
+  received = signals = 0;
   stopping = false;
 }
 

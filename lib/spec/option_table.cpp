@@ -540,7 +540,7 @@ constexpr SpecOption table[] = {
     {{"Attention", "--dropout", "", V, "P", "0", "dropout probability, at least 0 and below 1", "0.25"}, on_sdpa, set_dropout, show_dropout},
     {{"Attention", "--gqa", "--enable-gqa", F, "", "", "grouped queries: several query heads share a key head", ""}, on_sdpa, set_gqa, show_gqa},
     {{"Matrix product", "--bias", "", F, "[=SHAPE]", "", "add a bias (shape N, or any that broadcasts to the result)", ""}, on_gemm, set_bias, show_bias},
-    {{"Matrix product", "--epilogue", "", V, "none|bias|relu|gelu|bias+relu|bias+gelu", "none", "fused after the product (--bias alone means bias)", "relu"}, on_gemm, set_epilogue, show_epilogue},
+    {{"Matrix product", "--epilogue", "", V, "none|bias|relu|gelu|bias+relu|bias+gelu", "none", "fused after the product (--bias alone means bias; gelu in its tanh form)", "relu"}, on_gemm, set_epilogue, show_epilogue},
     {{"Matrix product", "--workspace", "", V, "BYTES", "", "workspace that the library may use, e.g. 32MiB", "33554432"}, on_gemm, set_workspace, show_workspace},
     {{"Matrix product", "--quant", "", V, "SCHEME", "", "quantized weights: w<bits>a<bits>[:group=N|channel|tensor][:zero][:act-order][:packing=NAME][:scale=f16|bf16|f32|f8_e8m0]", "w4a16:group=32:zero"}, on_gemm, set_quant, show_quant},
     {{"Flags", "--train", "--requires-grad", F, "", "", "gradients are needed: limits of the backward path count", ""}, on_all, set_train, show_train},

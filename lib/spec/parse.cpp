@@ -22,6 +22,13 @@ std::string shown(const JsonNode& node) {
   if (node.type == Type::text) return node.text.empty() ? "an empty text" : fmt::format("\"{}\"", printable(node.text));
   if (node.type == Type::integer || node.type == Type::real) return printable(node.text);
   if (node.type == Type::boolean) return node.on ? "true" : "false";
+  if (node.type == Type::array) {
+    constexpr std::size_t most = 8;
+    std::string out = "[";
+    for (std::size_t i = 0; i < std::min(node.items.size(), most); ++i)
+      out += (i ? "," : "") + (node.items[i].type == Type::array ? std::string("[...]") : shown(node.items[i]));
+    return out + (node.items.size() > most ? ",...]" : "]");
+  }
   return std::string(type_name(node.type));
 }
 

@@ -213,6 +213,83 @@ def marked(mark, word):
     return found
 
 
+class Hostile(unittest.TestCase):
+    """Surroundings and inputs that want to break the run: each is said, none passes for success."""
+    SMALL = ("sdpa", "--q", "1x2x16x16")
+
+    def test_output_that_is_lost_is_no_success(self):
+        for words in (self.SMALL, (*self.SMALL, "--format", "json"), ("rules",), ("--help",), ("env",)):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([BINARY, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=300)
+            self.assertEqual(done.returncode, 2, words)
+            self.assertIn("standard output: cannot be written", done.stderr, words)
+
+    def test_closed_standard_output_is_no_success(self):
+        done = subprocess.run(["sh", "-c", 'exec "$0" "$@" >&-', BINARY, *self.SMALL], stderr=subprocess.PIPE, text=True, timeout=300)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("standard output", done.stderr)
+
+    def test_a_reader_that_stops_early_is_no_error(self):
+        done = subprocess.run(["sh", "-c", '"$0" "$@" | head -n 1', BINARY, *self.SMALL], capture_output=True, text=True, timeout=300)
+        self.assertTrue(done.stdout.startswith("fast-path"))
+        self.assertEqual(done.stderr, "")
+
+    def test_tensors_that_cannot_be_saved_are_said_before_anything_runs(self):
+        with tempfile.NamedTemporaryFile() as file:
+            code, out, err = run(*self.SMALL, "--save-tensors", file.name)
+        self.assertEqual(code, 2)
+        self.assertIn("--save-tensors", err)
+        self.assertEqual(out, "")
+
+    def test_a_mistyped_backend_is_named(self):
+        for option in ("--deny", "--allow", "--order", "--force"):
+            code, _, err = run(*self.SMALL, option, "cpu-flsh")
+            self.assertEqual(code, 2, option)
+            self.assertIn("seen cpu-flsh, wanted cpu-flash?", err)
+            self.assertIn("policy." + option[2:], err)
+
+    def test_an_unknown_option_hides_no_other_mistake(self):
+        line = "sdpa --q 1x8x16x16 --k 1x3x16x8 --dtype zz --dropout 2 --foo 3"
+        for code, _, err in (run(*line.split()), run("run", "-", text=line + "\n")):
+            self.assertEqual(code, 2)
+            for part in ("--foo", "seen zz", "dropout_p", "k.shape[1]", "k.shape[3]"):
+                self.assertIn(part, err)
+        # What the unknown option was most likely meant to be is not said to be missing as well.
+        self.assertEqual(len(run("sdpa", "--qq", "1x2x16x16")[2].splitlines()), 1)
+
+    def test_little_address_space_ends(self):
+        code, out, _ = run("env", text=None)
+        self.assertEqual(code, 0)
+        done = subprocess.run(["sh", "-c", 'ulimit -v 250000; exec "$0" env', BINARY], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("openblas", done.stdout.lower())
+
+    def test_a_file_size_limit_is_an_error_in_words(self):
+        done = subprocess.run(["sh", "-c", 'ulimit -f 1; exec "$0" "$@"', BINARY, "sdpa", "--q", "1x8x256x64"], capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("too large", done.stderr.lower())
+
+    def test_one_tolerance_leaves_the_other_at_its_default(self):
+        code, r, _ = report(*self.SMALL, "--dtype", "f16", "--atol", "1e-5")
+        self.assertEqual(code, 0)
+        comparison = attempts(r["cases"][0])["cpu-flash", "force"]["comparison"]
+        self.assertEqual((comparison["rtol"], comparison["atol"]), (1e-3, 1e-5))
+
+    def test_plain_loops_that_cannot_end_in_time_are_no_fault(self):
+        code, r, _ = report("sdpa", "--q", "1x16x4096x64", "--deny", "cpu-math", "--timeout", "2", "--reference-budget", "1")
+        if code == 4:
+            self.skipTest("this machine is too slow or too busy for the other backends")
+        attempt = attempts(r["cases"][0])["cpu-naive", "force"]
+        self.assertEqual(attempt["outcome"], "not-tried")
+        self.assertIn("--force cpu-naive", attempt["error"]["text"])
+        self.assertEqual(code, 0)
+
+    def test_what_a_fix_costs_is_said(self):
+        _, out, _ = run("sdpa", "--q", "1x2x16x16", "--dtype", "f64")
+        self.assertIn("keeps the function, not the precision", out)
+        self.assertNotIn("keeps     precision", out)
+
+
 if __name__ == "__main__":
     if not BINARY:
         print("skipped: no binary (DD_BINARY is not set)")

@@ -2,9 +2,12 @@
 
 #include <strings.h>
 
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include "backends/libraries/trial.hpp"
 
@@ -27,8 +30,31 @@ void read_identity(OpenBlas& blas) {
   }
 }
 
+// OpenBLAS starts its threads while it is opened. Where memory or processes are short these spin for ever or raise
+// SIGINT, and whoever only wants to know the version would hang or be "interrupted" with them. Threads come with the
+// first product instead: set_threads() grows the pool.
+class WithoutThreads {
+ public:
+  WithoutThreads() {
+    for (const char* name : variables)
+      if (const char* value = std::getenv(name)) kept_.emplace_back(name, value);
+    for (const char* name : variables) ::setenv(name, "1", 1);
+  }
+  ~WithoutThreads() {
+    for (const char* name : variables) ::unsetenv(name);
+    for (const auto& [name, value] : kept_) ::setenv(name.c_str(), value.c_str(), 1);
+  }
+  WithoutThreads(const WithoutThreads&) = delete;
+  WithoutThreads& operator=(const WithoutThreads&) = delete;
+
+ private:
+  static constexpr const char* variables[] = {"OPENBLAS_NUM_THREADS", "OPENBLAS_DEFAULT_NUM_THREADS"};
+  std::vector<std::pair<std::string, std::string>> kept_;
+};
+
 OpenBlas open() {
   OpenBlas blas;
+  const WithoutThreads guard;
   if (const std::string trouble = trial_problem([] { open_library("DD_OPENBLAS", names); }); !trouble.empty()) {
     blas.problem = "OpenBLAS cannot be used: " + trouble;
     return blas;

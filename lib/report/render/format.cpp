@@ -26,6 +26,8 @@ std::string human_seconds(double s) {
   return fmt::format("{:.3g} s", s);
 }
 
+std::string exact_number(double v) { return std::isfinite(v) ? fmt::format("{:.9g}", v) : human_number(v); }
+
 std::string human_number(double v) {
   if (std::isnan(v)) return "nan";
   if (std::isinf(v)) return v > 0 ? "inf" : "-inf";
@@ -43,6 +45,12 @@ std::string scalar_text(const Scalar& value) {
     std::string operator()(const std::string& v) const { return v; }
   };
   return std::visit(Visitor{}, value);
+}
+
+std::string_view keeps_words(std::string_view keeps) {
+  if (keeps == "precision") return "the function, not the precision";
+  if (keeps == "meaning") return "the call, not its meaning";
+  return keeps == "function" ? "the function" : keeps;
 }
 
 std::string joined(const std::vector<std::string>& parts, std::string_view separator) {

@@ -12,8 +12,11 @@ namespace dd::report {
 std::string human_bytes(std::int64_t bytes);    // 4.0 MiB
 std::string human_seconds(double seconds);      // 1.24 ms
 std::string human_number(double value);         // three significant digits
+std::string exact_number(double value);         // nine: enough to tell neighbours in f32 apart
 std::string index_text(const std::vector<std::int64_t>& index);  // [0,3,17,5]
 std::string scalar_text(const Scalar& value);
+// What a fix keeps, in words: the class "precision" is the function at lower accuracy.
+std::string_view keeps_words(std::string_view keeps);
 std::string joined(const std::vector<std::string>& parts, std::string_view separator = ", ");
 
 enum class Ink { plain, good, bad, warn, dim, bold };

@@ -58,7 +58,7 @@ std::string findings(const Case& c, bool with_met) {
     out += fmt::format("  - seen: {}\n  - required: {}\n", f.seen, f.required);
     if (f.status == "met") continue;
     out += fmt::format("  - effect: {}\n", f.effect);
-    if (!f.fix.empty()) out += fmt::format("  - fix: {} (keeps: {}{})\n", f.fix, f.keeps, f.tried.empty() ? "" : "; tried: " + f.tried);
+    if (!f.fix.empty()) out += fmt::format("  - fix: {} (keeps {}{})\n", f.fix, keeps_words(f.keeps), f.tried.empty() ? "" : "; tried: " + f.tried);
   }
   return out;
 }

@@ -155,7 +155,7 @@ void findings(Writer& w, const Case& c) {
     if (f.status == "met") continue;
     part("effect", f.effect);
     part("fix", f.fix);
-    if (!f.fix.empty()) part("keeps", f.tried.empty() ? f.keeps : fmt::format("{}; tried: {}", f.keeps, f.tried));
+    if (!f.fix.empty()) part("keeps", fmt::format("{}{}{}", keeps_words(f.keeps), f.tried.empty() ? "" : "; tried: ", f.tried));
     if (w.options().verbosity > 0) {
       part("blame", f.blame);
       part("source", f.source);
@@ -247,8 +247,9 @@ void numbers(Writer& w, const Case& c) {
     inner.line(fmt::format("  {:<{}}mismatched {} / {}{}; limit: {}", candidate.backend, width, k.mismatched, k.total,
                            k.sampled.empty() ? "" : " (" + k.sampled + ")", k.bound));
     const auto worst = [&](std::string_view label, const Worst& v) {
+      if (v.index.empty() && v.got == 0 && v.want == 0 && v.value == 0 && k.mismatched > 0) return;  // none was finite
       inner.line(fmt::format("  {:<{}}{} {} at {}: got {}, wanted {}, limit {}", "", width, label, human_number(v.value), index_text(v.index),
-                             human_number(v.got), human_number(v.want), human_number(v.limit)));
+                             exact_number(v.got), exact_number(v.want), human_number(v.limit)));
     };
     if (k.total > 0) {
       worst("greatest absolute error", k.absolute);
@@ -272,7 +273,7 @@ void changes(Writer& w, const Case& c) {
     // What policy asked for is no defect; a note asks for nothing.
     if (f.fix.empty() || f.status != "unmet" || f.level == "note" || about_policy(f) || beside_the_point(c, g)) continue;
     const int rank = f.keeps == "function" ? 0 : f.keeps == "precision" ? 1 : 2;
-    std::string text = fmt::format("{} (keeps the {}", f.fix, f.keeps == "meaning" ? "call, not its meaning" : f.keeps);
+    std::string text = fmt::format("{} (keeps {}", f.fix, keeps_words(f.keeps));
     text += f.tried.empty() ? ")" : "; tried: " + f.tried + ")";
     lines.emplace_back(rank, fmt::format("  {:<9}{}", f.id, text));
   }

@@ -51,7 +51,7 @@ std::string one_trace(const Trace& t, const TextOptions& options) {
     part("required", f.required);
     part("effect", f.effect);
     part("fix", f.fix);
-    if (!f.fix.empty()) part("keeps", f.keeps);
+    if (!f.fix.empty()) part("keeps", std::string(keeps_words(f.keeps)));
   }
   return out;
 }
