@@ -44,13 +44,13 @@ Outcome judged(const report::Comparison& c) {
   return c.verdict == "close" ? Outcome::matched : Outcome::mistrusted;
 }
 
+}  // namespace
+
 double work_of(const spec::OpSpec& spec, const core::TensorMap& inputs) {
   if (spec.is_attention()) return ops::attention_work(ops::cases::attention_problem(spec, inputs));
   const auto problem = ops::cases::gemm_problem(spec, inputs);
   return problem ? ops::gemm_work(*problem) : 0.0;
 }
-
-}  // namespace
 
 core::Result<std::unique_ptr<CaseRun>> CaseRun::make(const spec::OpSpec& spec, std::string spec_json, const core::TensorMap& inputs,
                                                      const Settings& settings, Supervisor& supervisor, std::shared_ptr<Scratch> scratch) {

@@ -28,6 +28,9 @@ struct Told {  // what a framework's worker says besides the attempt itself
   std::vector<BackendAnswer> answers;  // of the framework's own queries
 };
 
+// Multiply-adds of the call.
+double work_of(const spec::OpSpec& spec, const core::TensorMap& inputs);
+
 class CaseRun {
  public:
   // Writes the inputs file. `spec` and `inputs` must outlive the object.

@@ -162,8 +162,7 @@ class NativeCase : CaseWork {
   std::optional<report::Attempt> too_long(const Entry& e) const {
     if (e.backend->name != "cpu-naive" || e.blocked || !here_) return std::nullopt;
     constexpr double rate = 1e9;  // floating-point operations a second and thread
-    const auto costs = path_costs(spec_, nullptr);
-    const double seconds = costs.empty() ? 0 : costs.front().flops / (rate * ops::thread_count(settings_.threads));
+    const double seconds = 2 * work_of(spec_, inputs_) / (rate * ops::thread_count(settings_.threads));
     if (seconds <= settings_.timeout) return std::nullopt;
     return not_run("force", spec_.mode, Outcome::not_tried, "too-long",
                    fmt::format("about {:.0f} s of plain loops, above the timeout of {:.0f} s; --force {} runs it all the same", seconds,
