@@ -14,6 +14,7 @@ namespace dd::evidence {
 namespace {
 
 constexpr std::size_t most_lines = 500, most_kernels = 20000, longest_table_row = 4096;
+constexpr std::size_t most_rows = 3000;  // cells are looked at one by one: not in every line of a long log that holds no table
 
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view around = " \t\"'`,|*";
@@ -139,9 +140,12 @@ class Pasted : public LogReader {
 
   bool take_kernel(std::string_view text) {
     if (remember(text)) return true;
-    if (text.size() > longest_table_row) return false;
+    if (text.size() > longest_table_row || ++rows_ > most_rows) return false;
     for (const std::string_view cell : cells_of(text))
-      if (cell.size() < text.size() && remember(cell)) return true;
+      if (cell.size() < text.size() && remember(cell)) {
+        rows_ = 0;
+        return true;
+      }
     return false;
   }
 
@@ -161,6 +165,7 @@ class Pasted : public LogReader {
   std::vector<Seen> seen_;
   std::vector<std::pair<std::string_view, std::string>> reasons_;
   std::string_view backend_;
+  std::size_t rows_ = 0;  // in a row, without a kernel's name
   std::map<std::string, KernelSummary> kernels_;
 };
 
