@@ -41,7 +41,7 @@ class Hidden(unittest.TestCase):
         code, record = as_json("env", "--lib-dir", self.empty)
         self.assertEqual(code, 0)
         libraries = by_name(record["nvidia"]["libraries"])
-        self.assertEqual(set(libraries), {"driver", "cublas", "cublaslt", "cudnn", "cupti", "nvrtc"})
+        self.assertEqual(set(libraries), {"driver", "cublas", "cublaslt", "cudnn", "cupti", "nvrtc", "nvml"})
         for name, library in libraries.items():
             self.assertFalse(library["available"], name)
             self.assertTrue(library["error"], name)

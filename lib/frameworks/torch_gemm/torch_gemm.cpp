@@ -40,11 +40,11 @@ bool fuses_bias(const spec::OpSpec& spec, const facts::FactSet& f) {
   return g.x.shape.size() == 2 || text(f, Id::call) == "addmm" || flag(f, Id::x_contiguous).value_or(true);
 }
 
-// The entry point that the call names, or that its types leave as the only one (matmul of bytes gives bytes); empty for an
-// ordinary product.
+// The entry point that the call names, or that its types leave as the one of use where it names none (matmul refuses bytes on
+// a GPU and gives bytes elsewhere); empty for an ordinary product.
 std::string entry_of(const spec::Gemm& g) {
   const auto it = g.extra.find("call");
-  if (it != g.extra.end() && it->second != "matmul" && it->second != "linear") return it->second;
+  if (it != g.extra.end()) return it->second == "matmul" || it->second == "linear" ? std::string() : it->second;
   const auto is_f8 = [](core::DType t) { return t == core::DType::f8_e4m3 || t == core::DType::f8_e5m2; };
   if (g.quant) return {};
   if (g.x.dtype == core::DType::s8 && g.w.dtype == core::DType::s8) return "int_mm";

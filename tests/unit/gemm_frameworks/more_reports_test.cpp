@@ -24,7 +24,7 @@ const Report reports[] = {
     {"ComfyUI-HunyuanVideoWrapper#98: FP8 fast mode on a 3090", SCALED " --torch-version 2.5.1" TORCH "sm_86", "TSM001"},
     {"FlashRT#21: FP8 with a row-major weight on Ada, status 15", "gemm --x 256x4096 --w 4096x4096 --dtype f8_e4m3 --out-dtype bf16 --framework cublas --target sm_89", "CLT054"},
     {"FasterTransformer#721: INT8 result on V100", "gemm --x 256x4096 --w 4096x4096 --trans-w --dtype s8 --out-dtype s8 --framework cublas --target sm_70", "CLT040"},
-    {"pytorch#44428: integers on the GPU", "gemm --x 64x64 --w 64x64 --dtype s8" TORCH "sm_80", "TMM003"},
+    {"pytorch#44428: integers on the GPU", "gemm --x 64x64 --w 64x64 --dtype s8 --extra call=matmul" TORCH "sm_80", "TMM003"},
     {"pytorch#73115: transposed activations go to a batched product", "gemm --x 128x1024x1024 --x-strides 1048576x1x1024 --w 1024x128 --dtype f32 --tf32 on --torch-version 2.6.0" TORCH "sm_80", "TMM007"},
     {"scdownstream#202: deterministic algorithms without the workspace variable", "gemm --x 128x256 --w 256x64 --dtype f32 --deterministic" TORCH "sm_80", "TMM020"},
     {"pytorch#172440: grouped product wants 16-byte strides", "gemm --x 3x6x8 --w 3x8x5 --dtype bf16 --extra call=grouped_mm --torch-version 2.9.0" TORCH "sm_90", "TGR001"},
