@@ -224,8 +224,8 @@ int diagnose_items(const std::vector<session::BatchItem>& given, const Invocatio
   progress.clear();
   for (const report::Case& c : report.cases)
     for (const std::string& problem : c.problems) complain("error: " + problem);
+  report.recorded = recorded_program(items, report.cases);
   const int code = write_report(report, in.run, live && to_run.size() == items.size());
-  if (in.run.format == Format::text) print(recorded_summary(items, report.cases));
   return code;
 }
 

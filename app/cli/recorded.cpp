@@ -36,54 +36,118 @@ double work_of(const spec::OpSpec& spec) {
   return 2.0 * batch * rows * static_cast<double>(g.x.shape.back()) * static_cast<double>(g.w.shape.back());
 }
 
-struct Row {
-  double calls = 0, work = 0;
-  Status status = Status::undetermined;
-  std::string where, title, why;
-};
+double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
-double share(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
+const report::Candidate* find(const report::Case& c, const std::string& backend) {
+  const auto it = std::find_if(c.candidates.begin(), c.candidates.end(), [&](const report::Candidate& k) { return k.backend == backend; });
+  return it == c.candidates.end() ? nullptr : &*it;
+}
+
+// The fix of the first reason against a fast backend, else of what makes the chosen one slow.
+std::string fix_of(const report::Case& c) {
+  const auto fix_in = [](const report::Candidate& k, const std::string& id) -> std::string {
+    for (const report::Finding& f : k.findings)
+      if ((id.empty() ? f.level == "slow" : f.id == id) && f.status == "unmet" && !f.fix.empty())
+        return fmt::format("{} ({}, keeps the {})", f.fix, f.id, f.keeps == "meaning" ? "call, not its meaning" : f.keeps);
+    return {};
+  };
+  for (const report::Step& step : c.decision.steps) {
+    const report::Candidate* k = find(c, step.backend);
+    if (!k || !k->fast || step.action == "chosen") continue;
+    for (const std::string& id : step.finding_ids)
+      if (std::string fix = fix_in(*k, id); !fix.empty()) return fix;
+  }
+  const report::Candidate* chosen = c.decision.selected ? find(c, *c.decision.selected) : nullptr;
+  return chosen ? fix_in(*chosen, "") : "";
+}
+
+// Sums over the cases of one target.
+class Program {
+ public:
+  void add(const spec::OpSpec& spec, const std::string& count, const report::Case& c) {
+    const auto& extra = extra_of(spec);
+    std::int64_t calls = 0;
+    std::from_chars(count.data(), count.data() + count.size(), calls);
+    const double work = static_cast<double>(calls) * work_of(spec);
+    const Status status = c.verdict.status;
+    out.calls += calls;
+    ++out.specs;
+    work_ += work;
+    if (status == Status::undetermined) {
+      out.undetermined_calls += calls;
+      undetermined_work_ += work;
+    }
+    if (status == Status::fast_path || status == Status::undetermined) return;
+    if (status == Status::wrong_result) out.wrong_calls += calls;
+    out.missed_calls += calls;
+    missed_work_ += work;
+    const auto site = extra.find("call_site");
+    place(site == extra.end() ? "" : site->second, c, calls, work);
+  }
+
+  report::Recorded finish(std::string target) {
+    out.target = std::move(target);
+    out.missed_share = share(static_cast<double>(out.missed_calls), static_cast<double>(out.calls));
+    out.missed_work_share = share(missed_work_, work_);
+    out.undetermined_work_share = share(undetermined_work_, work_);
+    std::stable_sort(places_.begin(), places_.end(), [](const Place& a, const Place& b) { return a.work > b.work; });
+    for (Place& p : places_) {
+      p.out.work_share = share(p.work, work_);
+      out.places.push_back(std::move(p.out));
+    }
+    return std::move(out);
+  }
+
+ private:
+  struct Place {
+    report::RecordedPlace out;
+    double work = 0, heaviest = 0;
+  };
+
+  // Shapes that grow with the position in a text would fill the list with one and the same place.
+  void place(const std::string& where, const report::Case& c, std::int64_t calls, double work) {
+    const std::string status(core::to_text(c.verdict.status));
+    const std::string why = c.verdict.because.empty() ? c.verdict.summary : c.verdict.because.front();
+    auto it = std::find_if(places_.begin(), places_.end(), [&](const Place& p) { return p.out.where == where && p.out.status == status && p.out.why == why; });
+    if (it == places_.end()) it = places_.insert(places_.end(), Place{{where, c.title, status, why, fix_of(c), 0, 0, 0}, 0, 0});
+    it->out.calls += calls;
+    ++it->out.specs;
+    it->work += work;
+    if (work > it->heaviest) {
+      it->heaviest = work;
+      it->out.title = c.title;
+    }
+  }
+
+  report::Recorded out;
+  std::vector<Place> places_;
+  double work_ = 0, missed_work_ = 0, undetermined_work_ = 0;
+};
 
 }  // namespace
 
-std::string recorded_summary(const std::vector<session::BatchItem>& items, std::span<const report::Case> cases) {
+std::vector<report::Recorded> recorded_program(const std::vector<session::BatchItem>& items, std::span<const report::Case> cases) {
   std::map<std::string, const session::BatchItem*> by_id;
   for (const session::BatchItem& item : items) by_id[item.id] = &item;
-  std::vector<Row> rows;
-  double calls = 0, work = 0, missed = 0, missed_work = 0, open = 0;
+  std::vector<std::pair<std::string, Program>> programs;
   for (const report::Case& c : cases) {
-    const auto it = by_id.find(c.id);
+    std::string target;
+    auto it = by_id.find(c.id);
+    // With several targets a case is called after its item and its target.
+    if (const std::size_t cut = c.id.rfind('/'); it == by_id.end() && cut != std::string::npos) {
+      target = c.id.substr(cut + 1);
+      it = by_id.find(c.id.substr(0, cut));
+    }
     if (it == by_id.end() || !it->second->spec) continue;
     const auto& extra = extra_of(*it->second->spec);
     const auto count = extra.find("count");
     if (count == extra.end()) continue;
-    Row row;
-    std::int64_t n = 0;
-    std::from_chars(count->second.data(), count->second.data() + count->second.size(), n);
-    row.calls = static_cast<double>(n);
-    row.work = row.calls * work_of(*it->second->spec);
-    row.status = c.verdict.status;
-    if (const auto site = extra.find("call_site"); site != extra.end()) row.where = site->second;
-    row.title = c.title;
-    row.why = c.verdict.because.empty() ? c.verdict.summary : c.verdict.because.front();
-    calls += row.calls;
-    work += row.work;
-    if (row.status == Status::undetermined) open += row.calls;
-    if (row.status == Status::fast_path || row.status == Status::undetermined) continue;
-    missed += row.calls;
-    missed_work += row.work;
-    rows.push_back(std::move(row));
+    auto program = std::find_if(programs.begin(), programs.end(), [&](const auto& p) { return p.first == target; });
+    if (program == programs.end()) program = programs.insert(programs.end(), {target, {}});
+    program->second.add(*it->second->spec, count->second, c);
   }
-  if (calls <= 0) return {};
-  std::string out = fmt::format("recorded program: {:.0f} calls; {:.0f} ({:.1f} %) miss the fast path, with {:.1f} % of the arithmetic\n", calls, missed,
-                                share(missed, calls), share(missed_work, work));
-  if (open > 0) out += fmt::format("  {:.0f} calls ({:.1f} %) could not be told\n", open, share(open, calls));
-  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.work > b.work; });
-  constexpr std::size_t most = 10;
-  for (std::size_t i = 0; i < rows.size() && i < most; ++i)
-    out += fmt::format("  {:.0f} calls, {:.1f} % of the arithmetic, at {}\n    {}\n    {}\n", rows[i].calls, share(rows[i].work, work),
-                       rows[i].where.empty() ? "an unknown place" : rows[i].where, rows[i].title, rows[i].why);
-  if (rows.size() > most) out += fmt::format("  and {} further specs\n", rows.size() - most);
+  std::vector<report::Recorded> out;
+  for (auto& [target, program] : programs) out.push_back(program.finish(target));
   return out;
 }
 

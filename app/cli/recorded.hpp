@@ -2,7 +2,6 @@
 // and where in the program.
 #pragma once
 #include <span>
-#include <string>
 #include <vector>
 
 #include "report/report.hpp"
@@ -10,7 +9,7 @@
 
 namespace dd::cli {
 
-// Empty when no spec carries the count of a recorder.
-std::string recorded_summary(const std::vector<session::BatchItem>& items, std::span<const report::Case> cases);
+// One entry a target, in the order of the cases; empty when no spec carries the count of a recorder.
+std::vector<report::Recorded> recorded_program(const std::vector<session::BatchItem>& items, std::span<const report::Case> cases);
 
 }  // namespace dd::cli

@@ -96,6 +96,8 @@ const rules::Registry& catalogue() {
     all.add(dispatch::policy_rules());
     all.add(dispatch::memory_rules());
     all.add(dispatch::outcome_rules());
+    all.add(dispatch::answer_rules());
+    all.add(dispatch::gradient_rules());
     all.add(evidence::evidence_rules());
     all.add(cuda::environment_rules());
     all.add(frameworks::torch::environment_rules());

@@ -48,6 +48,10 @@ std::span<const rules::Rule> policy_rules();
 
 // RUL and NUM rules: what a run showed (facts rules_block and run.*) held against the rules and against the reference.
 std::span<const rules::Rule> outcome_rules();
+// RUL rules on what a library's own query said (run_backend) against the rules or the run (chosen_backend).
+std::span<const rules::Rule> answer_rules();
+// NUM rules on gradients: run_mismatched counts their elements.
+std::span<const rules::Rule> gradient_rules();
 
 // MEM rules (facts memory_needed and memory_available): in force for every backend that would really run.
 std::span<const rules::Rule> memory_rules();

@@ -5,6 +5,21 @@ namespace dd::dispatch {
 using namespace rules;
 using facts::Id;
 
+namespace {
+
+// Two statements about one thing, each in its own words: run_backend what the library said, chosen_backend what it is held
+// against. They are only set where the statements differ.
+CustomResult same_word(const facts::FactSet& f) {
+  const auto word = [&](Id id) {
+    const auto* text = std::get_if<std::string>(&f.value(id));
+    return text ? *text : std::string();
+  };
+  const std::string seen = word(Id::run_backend), required = word(Id::chosen_backend);
+  return {seen == required ? Truth::met : Truth::unmet, seen, required};
+}
+
+}  // namespace
+
 std::span<const Rule> outcome_rules() {
   static const Source here{"this tool's comparison of a run with its reference", "1", "2026-11-29"};
   static const Rule table[] = {
@@ -44,6 +59,34 @@ std::span<const Rule> outcome_rules() {
        .blame = Blame::spec, .scope = "*", .applies = always(), .requires_that = equals(Id::run_judged, "yes"),
        .effect = "a close result is marked mistrusted and counts as not judged", .fix = {"use --data normal, or a mask that leaves keys open", Keeps::meaning},
        .source = here, .blocked_example = "sdpa --q 1x2x8x8 --mask bool --mask-content zeros", .passing_example = "sdpa --q 1x2x8x8"},
+  };
+  return table;
+}
+
+std::span<const Rule> answer_rules() {
+  static const Source here{"the library's own query, asked before the call", "1", "2026-11-29"};
+  static const Rule table[] = {
+      {.id = "RUL004", .name = "library-answer-and-rules-differ", .title = "the library's own query answers otherwise than the rules of its version",
+       .level = Level::warns, .blame = Blame::library_version, .scope = "*", .applies = stated(Id::run_backend),
+       .requires_that = custom(same_word, {Id::run_backend, Id::chosen_backend}), .effect = "the library's word counts; predictions for this version are in doubt",
+       .fix = {"report the call with the environment record so that the rules can be corrected", Keeps::function},
+       .source = here, .blocked_example = "sdpa --q 1x8x256x64 --framework torch", .passing_example = "sdpa --q 1x8x256x64"},
+      {.id = "RUL005", .name = "library-answer-and-run-differ", .title = "the library's own query answers otherwise than what then ran",
+       .level = Level::warns, .blame = Blame::library_version, .scope = "*", .applies = stated(Id::run_backend),
+       .requires_that = custom(same_word, {Id::run_backend, Id::chosen_backend}), .effect = "what ran counts; a program that asks before it calls decides on a wrong answer",
+       .fix = {"trust the run, and report the difference to the library", Keeps::function},
+       .source = here, .blocked_example = "sdpa --q 1x8x256x64 --framework torch", .passing_example = "sdpa --q 1x8x256x64"},
+  };
+  return table;
+}
+
+std::span<const Rule> gradient_rules() {
+  static const Source here{"this tool's comparison of a backward pass with its reference", "1", "2026-11-29"};
+  static const Rule table[] = {
+      {.id = "NUM006", .name = "gradient-off", .title = "a gradient is not close to its reference", .level = Level::changes,
+       .blame = Blame::library_version, .scope = "*", .applies = always(), .requires_that = at_most(Id::run_mismatched, 0),
+       .effect = "the forward result may be right, and training still goes wrong", .fix = {"deny the backend for training until the cause is known", Keeps::function},
+       .source = here, .blocked_example = "sdpa --q 1x2x8x8 --train --framework torch", .passing_example = "sdpa --q 1x2x8x8"},
   };
   return table;
 }

@@ -38,6 +38,12 @@ struct Worst {  // where the greatest error is
   std::vector<std::int64_t> index;
 };
 
+struct Gradient {  // one gradient of a training call against its own reference
+  std::string tensor;
+  std::int64_t mismatched = 0, total = 0;
+  double error = 0, limit = 0;  // greatest error, and the limit at that element
+};
+
 struct Comparison {
   std::string verdict;  // close | off | mistrusted
   std::int64_t mismatched = 0, total = 0;
@@ -49,6 +55,7 @@ struct Comparison {
   std::string mistrust;      // why the data could not tell; empty otherwise
   std::string sampled;       // which part was compared when not all of it; empty otherwise
   std::string exact_pass;    // integer pass of a GEMM: "exact", "N of M differ", or empty when not run
+  std::vector<Gradient> gradients;  // of a training call; empty when none was compared
 };
 
 struct Operation {  // an operator, library call or kernel that was observed
@@ -63,6 +70,7 @@ struct Conversion {  // copy, cast, padding, layout change that a backend made s
 };
 
 struct Evidence {
+  std::string api;  // the call in the framework's own words; empty for backends of this tool
   std::vector<Operation> operators, library_calls, kernels;
   std::vector<Conversion> conversions;
   std::vector<Operation> syncs;
@@ -92,10 +100,15 @@ struct Attempt {
   double seconds = 0;
 };
 
+struct Answer {  // what a library's own query said of a backend, before anything ran
+  std::string query, answer, text;  // answer: yes | no | chosen; text: the library's reasons
+};
+
 struct Candidate {
   std::string backend, layer, eligibility;  // eligibility: eligible|blocked|unknown
   bool fast = false;                        // counts as the fast path
   Grade grade = Grade::modelled;
+  std::vector<Answer> answers;
   std::vector<Finding> findings;
   std::vector<Attempt> attempts;
 };
@@ -198,6 +211,20 @@ struct Matrix {
   std::map<std::string, std::string> legend;  // rule id -> title
 };
 
+struct RecordedPlace {  // calls from one place that miss the fast path for one reason
+  std::string where, title, status, why, fix;  // title: of the heaviest spec; fix: with what it keeps
+  std::int64_t calls = 0, specs = 0;
+  double work_share = 0;  // of the program's arithmetic, 0 to 1
+};
+
+struct Recorded {  // what the specs of a recorded program say together; shares are 0 to 1
+  std::string target;  // where several were asked for; else empty
+  std::int64_t specs = 0;
+  std::int64_t calls = 0, missed_calls = 0, undetermined_calls = 0, wrong_calls = 0;
+  double missed_share = 0, missed_work_share = 0, undetermined_work_share = 0;
+  std::vector<RecordedPlace> places;  // heaviest first
+};
+
 struct Report {
   std::string tool;                 // "dispatchdoctor 0.1.0"
   std::vector<std::string> argv;
@@ -208,6 +235,7 @@ struct Report {
   std::vector<Case> cases;
   std::vector<Matrix> matrices;
   std::vector<Trace> traces;
+  std::vector<Recorded> recorded;  // one a target, in the order of the targets; empty when no spec carries counts
 };
 
 }  // namespace dd::report

@@ -32,6 +32,13 @@ void add_printed(report::Evidence& evidence, const std::string& printed) {
   evidence.notes.push_back("printed: " + text);
 }
 
+// A training call is close when its gradients are as well.
+void add_gradients(report::Comparison& c, std::vector<report::Gradient> gradients) {
+  for (const report::Gradient& g : gradients)
+    if (g.mismatched > 0) c.verdict = "off";
+  c.gradients = std::move(gradients);
+}
+
 Outcome judged(const report::Comparison& c) {
   if (c.verdict == "off") return Outcome::off;
   return c.verdict == "close" ? Outcome::matched : Outcome::mistrusted;
@@ -138,7 +145,7 @@ Reply CaseRun::run(const AttemptRequest& request, bool bench) {
   return supervisor_.run(*request.worker, std::move(job));
 }
 
-report::Attempt CaseRun::attempt(const AttemptRequest& request, const ops::cases::ReferenceValues& reference, std::string* which) {
+report::Attempt CaseRun::attempt(const AttemptRequest& request, const ops::cases::ReferenceValues& reference, Told* told) {
   Reply reply = run(request, false);
   report::Attempt a;
   a.policy = request.policy;
@@ -146,12 +153,13 @@ report::Attempt CaseRun::attempt(const AttemptRequest& request, const ops::cases
   a.outcome = outcome_of(reply);
   a.error = error_of(reply);
   a.evidence = std::move(reply.done.evidence);
-  if (which) *which = reply.done.ran;
+  if (told) *told = {std::move(reply.done.ran), std::move(reply.done.answers)};
   a.seconds = reply.ending == Ending::answered && reply.done.seconds > 0 ? reply.done.seconds : reply.seconds;
   if (reply.ending == Ending::interrupted) interrupted_ = true;
   add_printed(a.evidence, reply.printed);
   if (a.outcome != Outcome::matched) return a;
   a.comparison = judge(reference);
+  add_gradients(*a.comparison, std::move(reply.done.gradients));
   a.outcome = judged(*a.comparison);
   if (!settings_.bench || a.outcome != Outcome::matched) return a;
   const Reply timed = run(request, true);

@@ -23,6 +23,11 @@ struct AttemptRequest {
   std::vector<std::string> allowed;
 };
 
+struct Told {  // what a framework's worker says besides the attempt itself
+  std::string which;                   // the backend that served the call; empty when the evidence does not tell
+  std::vector<BackendAnswer> answers;  // of the framework's own queries
+};
+
 class CaseRun {
  public:
   // Writes the inputs file. `spec` and `inputs` must outlive the object.
@@ -31,8 +36,7 @@ class CaseRun {
   ~CaseRun();
 
   // Runs and compares; under settings.bench a matched attempt is timed by a second job.
-  // `which` takes the backend that the worker says it picked by itself.
-  report::Attempt attempt(const AttemptRequest& request, const ops::cases::ReferenceValues& reference, std::string* which = nullptr);
+  report::Attempt attempt(const AttemptRequest& request, const ops::cases::ReferenceValues& reference, Told* told = nullptr);
   // Without comparison, for the exact pass. What the area holds afterwards is output().
   Reply run(const AttemptRequest& request, bool bench);
   core::Tensor output() const;          // a view of the area

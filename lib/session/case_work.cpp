@@ -95,10 +95,10 @@ bool CaseWork::refuse(const core::Problems& problems) {
 
 bool CaseWork::stopped() const { return stop_signal() != 0 || (run_ && run_->interrupted()); }
 
-report::Attempt CaseWork::run_attempt(const AttemptRequest& request, std::string* which) {
-  report::Attempt a = run_->attempt(request, reference_, which);
+report::Attempt CaseWork::run_attempt(const AttemptRequest& request, Told* told) {
+  report::Attempt a = run_->attempt(request, reference_, told);
   if (!ran(a.outcome)) return a;
-  const std::string name = request.backend.empty() ? (which && !which->empty() ? *which : "default") : request.backend;
+  const std::string name = request.backend.empty() ? (told && !told->which.empty() ? told->which : "default") : request.backend;
   if (saver_) saver_->output(name, request.policy, a.mode, run_->output());
   if (request.policy == "force" && a.outcome == report::Outcome::matched && !stopped()) a.comparison->exact_pass = exact_->check(request);
   if (a.comparison->exact_pass.find("differ") != std::string::npos) {
@@ -133,6 +133,20 @@ void CaseWork::hold_against_rules(Entry& e, const report::Attempt& a) {
   set(Id::run_extra_nan, std::max<std::int64_t>(0, c.nan_got - c.nan_want - c.unwritten));
   set(Id::run_judged, c.mistrust.empty() ? std::string("yes") : c.mistrust);
   add("NUM");
+  hold_gradients(e, c);
+}
+
+// The gradient that is off worst, as one finding.
+void CaseWork::hold_gradients(Entry& e, const report::Comparison& c) {
+  const report::Gradient* worst = nullptr;
+  for (const report::Gradient& g : c.gradients)
+    if (g.mismatched > 0 && (!worst || g.mismatched > worst->mismatched)) worst = &g;
+  if (!worst) return;
+  facts::FactSet f = e.facts;
+  f.set(facts::Id::run_mismatched, worst->mismatched, facts::Provenance::measured,
+        fmt::format("{} of {}, greatest error {:.3g}, limit {:.3g}", worst->tensor, worst->total, worst->error, worst->limit));
+  for (const rules::Rule& rule : dispatch::gradient_rules())
+    if (!has_finding(e.out, rule.id)) e.out.findings.push_back(to_report(rules::evaluate(rule, f)));
 }
 
 void CaseWork::take_decision(const dispatch::Decision& d) {

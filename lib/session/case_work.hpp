@@ -37,10 +37,10 @@ class CaseWork {
   bool make_reference(bool with_dropout_keep);     // inputs, reference, and the files that workers see
   bool refuse(const core::Problems& problems);     // always false
   bool stopped() const;
-  // `which` takes the backend that a framework says it picked.
-  report::Attempt run_attempt(const AttemptRequest& request, std::string* which = nullptr);
+  report::Attempt run_attempt(const AttemptRequest& request, Told* told = nullptr);
   // Rule against library, and what the comparison says, as findings of the candidate; each once.
   void hold_against_rules(Entry& e, const report::Attempt& a);
+  void hold_gradients(Entry& e, const report::Comparison& c);
   void take_decision(const dispatch::Decision& decision);
   Entry* entry(std::string_view name);
   report::Case finish();

@@ -4,14 +4,19 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "dispatch/dispatch.hpp"
 #include "frameworks/framework.hpp"
 #include "frameworks/torch/environment.hpp"
 #include "frameworks/torch/messages.hpp"
+#include "ops/tensor/convert.hpp"
+#include "session/answers.hpp"
 #include "session/case_work.hpp"
 #include "session/findings.hpp"
 #include "session/interrupt.hpp"
+#include "session/modes.hpp"
+#include "session/safetensors.hpp"
 
 namespace dd::session {
 namespace {
@@ -70,7 +75,7 @@ class FrameworkCase : CaseWork {
         let_it_choose(mode);
         force_each(mode);
       }
-      compare_modes();
+      modes_ = compare_modes(by_mode_, [this](const std::string& name) { return is_fallback(name); });
     }
     case_.facts = to_report(facts_);
     report::Case done = finish();
@@ -205,17 +210,48 @@ class FrameworkCase : CaseWork {
   }
 
   // The framework's own words keep standing as they are; the rules that mean the same are named behind them.
-  void translate(report::Attempt& a, const std::string& backend) const {
+  void name_rules(std::string& text, const std::string& backend) const {
     if (spec_.context.framework != "torch") return;
     const auto* version = std::get_if<facts::Version>(&facts_.value(Id::torch_version));
-    const auto name_rules = [&](std::string& text) {
-      std::string ids;
-      for (std::string_view id : frameworks::torch::rules_of(text, backend, version)) ids += fmt::format("{}{}", ids.empty() ? "" : ", ", id);
-      if (!ids.empty()) text += fmt::format(" [{}]", ids);
-    };
-    if (a.error) name_rules(a.error->text);
+    std::string ids;
+    for (std::string_view id : frameworks::torch::rules_of(text, backend, version)) ids += fmt::format("{}{}", ids.empty() ? "" : ", ", id);
+    if (!ids.empty()) text += fmt::format(" [{}]", ids);
+  }
+
+  void translate(report::Attempt& a, const std::string& backend) const {
+    if (a.error) name_rules(a.error->text, backend);
     for (std::string& note : a.evidence.notes)
-      if (note.rfind("warning: ", 0) == 0 || note.rfind("can_use_", 0) == 0) name_rules(note);
+      if (note.rfind("warning: ", 0) == 0) name_rules(note, backend);
+  }
+
+  // What the framework's own queries say, kept with the backends and held against the rules, in both directions.
+  void hold_answers(std::vector<BackendAnswer>& answers) {
+    for (BackendAnswer& given : answers) {
+      report::Answer& a = given.answer;
+      name_rules(a.text, given.backend);
+      Entry* e = entry(given.backend);
+      if (a.answer == "chosen") {
+        const std::string word = e ? given.backend : std::string(fails);
+        if (predicted_ && !undetermined_) answer_against_rules(case_.findings, facts_, a.query, word, *predicted_);
+      } else if (e && e->out.eligibility != "unknown") {
+        const bool eligible = e->out.eligibility == "eligible";
+        answer_against_rules(e->out.findings, facts_, a.query, a.answer, eligible ? "yes" : "no", a.text);
+      }
+      if (e) e->out.answers.push_back(a);
+    }
+  }
+
+  // The same answers against what ran: the choice of the whole call, and the support of one backend that was forced.
+  void hold_choice(const std::vector<BackendAnswer>& answers, const std::string& which, const report::Attempt& a) {
+    for (const BackendAnswer& given : answers)
+      if (given.answer.answer == "chosen" && ran(a.outcome) && !which.empty())
+        answer_against_run(case_.findings, facts_, given.answer.query, given.backend, which);
+  }
+  void hold_support(Entry& e, const std::vector<BackendAnswer>& answers, const report::Attempt& a) {
+    if (!ran(a.outcome) && a.outcome != Outcome::refused) return;
+    for (const BackendAnswer& given : answers)
+      if (given.backend == e.out.backend && given.answer.answer != "chosen")
+        answer_against_run(e.out.findings, facts_, given.answer.query, given.answer.answer, ran(a.outcome) ? "yes" : "no");
   }
 
   // The framework's own dispatcher under the caller's policy.
@@ -225,10 +261,16 @@ class FrameworkCase : CaseWork {
       pseudo().out.attempts.push_back(not_run("allow", mode, Outcome::not_tried, "interrupted", "stopped by the user", "supervisor"));
       return;
     }
-    std::string which;
-    report::Attempt a = run_attempt({worker_, "", "allow", mode, allowed()}, &which);
+    Told told;
+    report::Attempt a = run_attempt({worker_, "", "allow", mode, allowed()}, &told);
+    const std::string& which = told.which;
     translate(a, "");
     const bool first = mode == spec_.mode;
+    if (first) {
+      hold_answers(told.answers);
+      if (mode == spec::Mode::eager) hold_choice(told.answers, which, a);
+    }
+    note_difference(a);
     // In another mode a backend is named only where that mode's own evidence does; the eager answer proves nothing there.
     Entry& e = which.empty() ? pseudo() : entry_or_new(which);
     e.out.grade = report::Grade::ran;
@@ -238,31 +280,25 @@ class FrameworkCase : CaseWork {
     e.out.attempts.push_back(a);
   }
 
-  // The modes side by side: which backend, and what evidence of each mode's own names it.
-  void compare_modes() {
-    if (by_mode_.size() < 2) return;
-    for (const ModeRun& run : by_mode_) {
-      std::string line = fmt::format("mode {}: ", run.mode);
-      if (!ran(run.attempt.outcome)) {
-        line += fmt::format("{}{}", core::to_text(run.attempt.outcome), run.attempt.error ? ", " + run.attempt.error->text : "");
-      } else {
-        line += run.which.empty() ? "backend not told by the evidence" : run.which;
-        const report::Evidence& seen = run.attempt.evidence;
-        const auto& shown = seen.kernels.empty() ? seen.operators : seen.kernels;
-        std::string names;
-        for (std::size_t i = 0; i < shown.size() && i < 4; ++i) {
-          const std::size_t at = shown[i].name.find_first_not_of(' ');
-          names += fmt::format("{}{}", names.empty() ? "" : ", ", at == std::string::npos ? shown[i].name : shown[i].name.substr(at));
-        }
-        if (!names.empty()) line += fmt::format(" ({}: {}{})", seen.kernels.empty() ? "operators" : "kernels", names, shown.size() > 4 ? ", ..." : "");
-      }
-      modes_.push_back(std::move(line));
+  // Two paths may both be close to the reference; how far they are from each other is what a program sees when the path changes.
+  void note_difference(report::Attempt& a) {
+    if (!ran(a.outcome)) return;
+    core::Tensor out = contiguous_copy(run_->output());
+    if (!default_output_) {
+      if (a.policy == "allow") default_output_ = std::move(out);
+      return;
     }
-    for (std::size_t i = 1; i < by_mode_.size(); ++i) {
-      const ModeRun &a = by_mode_.front(), &b = by_mode_[i];
-      if (ran(a.attempt.outcome) && ran(b.attempt.outcome) && !a.which.empty() && !b.which.empty() && a.which != b.which)
-        modes_.push_back(fmt::format("{} takes {}, {} takes {}: what holds for one mode does not hold for the other", a.mode, a.which, b.mode, b.which));
-    }
+    double greatest = 0;
+    const std::int64_t count = spec::element_count(out.shape).value_or(0);
+    for (std::int64_t i = 0; i < count; ++i)
+      greatest = std::fmax(greatest, std::fabs(ops::load(out.data(), out.dtype, i) - ops::load(default_output_->data(), default_output_->dtype, i)));
+    a.evidence.notes.push_back(fmt::format("greatest difference to the default call: {:.3g}", greatest));
+  }
+
+  // A backend that is no fast path where this call has one.
+  bool is_fallback(const std::string& name) {
+    const Entry* taken = entry(name);
+    return taken && !taken->out.fast && std::any_of(entries_.begin(), entries_.end(), [](const Entry& e) { return e.out.fast; });
   }
 
   // What ran becomes the decision; the prediction is held against it.
@@ -307,30 +343,30 @@ class FrameworkCase : CaseWork {
       } else if (policy != ids.end()) {
         e.out.attempts.push_back(not_run("force", mode, Outcome::blocked, *policy, "the policy does not permit it", "rules"));
       } else {
-        std::string which;
-        report::Attempt a = run_attempt({worker_, e.out.backend, "force", mode, {}}, &which);
+        Told told;
+        report::Attempt a = run_attempt({worker_, e.out.backend, "force", mode, {}}, &told);
         translate(a, e.out.backend);
+        note_difference(a);
         e.out.grade = report::Grade::ran;
         // A call that ends before any backend (an empty result) says nothing about the rules of this one.
-        if (ran(a.outcome) && which.empty() && mode == spec::Mode::eager && spec_.is_attention() && !a.evidence.operators.empty())
+        if (ran(a.outcome) && told.which.empty() && mode == spec::Mode::eager && spec_.is_attention() && !a.evidence.operators.empty()) {
           a.evidence.notes.push_back("the call returned without any backend");
-        else
+        } else {
           hold_against_rules(e, a);
+          if (mode == spec::Mode::eager) hold_support(e, told.answers, a);
+        }
         if (mode == spec_.mode && spec_.policy.force && e.out.backend == *spec_.policy.force) settle(e.out.backend, a);
         e.out.attempts.push_back(std::move(a));
       }
     }
   }
 
-  struct ModeRun {
-    std::string mode, which;
-    report::Attempt attempt;
-  };
   const frameworks::Framework* framework_ = nullptr;
   const WorkerKind* worker_ = nullptr;
   std::string why_not_here_;
   std::optional<std::string> predicted_;
   bool undetermined_ = false;
+  std::optional<core::Tensor> default_output_;
   std::vector<ModeRun> by_mode_;   // what the framework did by itself, mode by mode
   std::vector<std::string> modes_;
 };

@@ -56,6 +56,7 @@ json to_json(const std::vector<Operation>& list) {
 
 json to_json(const Evidence& e) {
   json j = {{"operators", to_json(e.operators)}, {"library_calls", to_json(e.library_calls)}, {"kernels", to_json(e.kernels)}, {"syncs", to_json(e.syncs)}, {"notes", e.notes}, {"conversions", json::array()}};
+  if (!e.api.empty()) j["api"] = e.api;
   for (const report::Conversion& c : e.conversions) j["conversions"].push_back({{"kind", c.kind}, {"what", c.what}, {"bytes", c.bytes}});
   return j;
 }
@@ -83,6 +84,7 @@ std::vector<Operation> operations(const json& j, const char* key) {
 Evidence evidence(const json& j) {
   Evidence e;
   if (!j.is_object()) return e;
+  e.api = text(j, "api");
   e.operators = operations(j, "operators");
   e.library_calls = operations(j, "library_calls");
   e.kernels = operations(j, "kernels");
@@ -121,6 +123,12 @@ Done done(const json& j) {
   }
   if (j.contains("evidence")) d.evidence = evidence(j["evidence"]);
   if (j.contains("timing") && j["timing"].is_object()) d.timing = timing(j["timing"]);
+  each(j, "answers", [&](const json& a) {
+    if (a.is_object()) d.answers.push_back({text(a, "backend"), {text(a, "query"), text(a, "answer"), text(a, "text")}});
+  });
+  each(j, "gradients", [&](const json& g) {
+    if (g.is_object()) d.gradients.push_back({text(g, "tensor"), integer(g, "mismatched"), integer(g, "total"), real(g, "error"), real(g, "limit")});
+  });
   d.ran = text(j, "ran");
   d.seconds = real(j, "seconds");
   d.peak_bytes = integer(j, "peak_bytes");
@@ -152,6 +160,10 @@ std::string to_line(const Done& d) {
   json j = {{"dd", "done"}, {"id", d.id}, {"outcome", core::to_text(d.outcome)}, {"evidence", to_json(d.evidence)}, {"seconds", d.seconds}, {"peak_bytes", d.peak_bytes}};
   if (d.error) j["error"] = {{"code", d.error->code}, {"text", d.error->text}, {"source", d.error->source}};
   if (d.timing) j["timing"] = to_json(*d.timing);
+  for (const BackendAnswer& a : d.answers)
+    j["answers"].push_back({{"backend", a.backend}, {"query", a.answer.query}, {"answer", a.answer.answer}, {"text", a.answer.text}});
+  for (const report::Gradient& g : d.gradients)
+    j["gradients"].push_back({{"tensor", g.tensor}, {"mismatched", g.mismatched}, {"total", g.total}, {"error", g.error}, {"limit", g.limit}});
   if (!d.ran.empty()) j["ran"] = d.ran;
   return line_of(j);
 }

@@ -58,12 +58,18 @@ struct Note {  // free text that belongs to the job in progress
   std::int64_t id = 0;
   std::string text;
 };
+struct BackendAnswer {  // a framework's own query about a backend, asked before the call
+  std::string backend;
+  report::Answer answer;
+};
 struct Done {
   std::int64_t id = 0;
   report::Outcome outcome = report::Outcome::failed;  // matched means "ran"
   std::optional<report::Error> error;
   report::Evidence evidence;
   std::optional<report::Timing> timing;
+  std::vector<BackendAnswer> answers;
+  std::vector<report::Gradient> gradients;  // of a training call, compared by the worker
   std::string ran;       // backend that a framework picked by itself, when the worker knows
   double seconds = 0;    // of the call alone
   std::int64_t peak_bytes = 0;  // memory beyond what was held before the call; 0: not known

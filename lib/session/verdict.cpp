@@ -137,7 +137,10 @@ void selection(Case& c, const Candidate& selected) {
   if (a && a->outcome == Outcome::off) {
     c.verdict.status = Status::wrong_result;
     c.verdict.summary = fmt::format("{} was chosen and its result is off", selected.backend);
-    if (a->comparison)
+    if (a->comparison && a->comparison->mismatched == 0) {
+      for (const report::Gradient& g : a->comparison->gradients)
+        if (g.mismatched > 0) c.verdict.because.push_back(fmt::format("{} of {} elements of the gradient {} are not close to its reference", g.mismatched, g.total, g.tensor));
+    } else if (a->comparison)
       c.verdict.because.push_back(fmt::format("{} of {} elements are not close to the reference{}", a->comparison->mismatched, a->comparison->total,
                                               a->comparison->guard_damaged > 0 ? ", and memory outside the result was written" : ""));
     return;

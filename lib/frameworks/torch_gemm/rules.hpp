@@ -19,6 +19,10 @@ std::span<const rules::Rule> scaled_mm_rules();         // scope torch-scaled-mm
 std::span<const rules::Rule> grouped_mm_rules();        // scope torch-grouped-mm
 std::span<const rules::Rule> scaled_grouped_mm_rules(); // scope torch-scaled-grouped-mm
 std::span<const rules::Rule> tinygemm_rules();          // scope torch-tinygemm-int4
+std::span<const rules::Rule> cpu_int4pack_rules();      // scope torch-cpu-int4pack: torch-tinygemm-int4 on a processor
+std::span<const rules::Rule> int8pack_rules();          // scope torch-int8pack
+std::span<const rules::Rule> cpu_int_mm_rules();        // scope torch-cpu-int-mm: torch-int-mm on a processor
+std::span<const rules::Rule> cpu_scaled_mm_rules();     // scope torch-cpu-scaled-mm: torch-scaled-mm on a processor
 std::span<const rules::Rule> mkldnn_rules();            // scope torch-mkldnn
 
 }  // namespace dd::frameworks::torch_gemm

@@ -40,7 +40,46 @@ bool fuses_bias(const spec::OpSpec& spec, const facts::FactSet& f) {
   return g.x.shape.size() == 2 || text(f, Id::call) == "addmm" || flag(f, Id::x_contiguous).value_or(true);
 }
 
-std::vector<Candidate> narrow(const std::string& call) {
+// The entry point that the call names, or that its types leave as the only one: matmul of bytes gives bytes.
+std::string entry_of(const spec::Gemm& g, const facts::FactSet& f) {
+  const std::string call = text(f, Id::call);
+  if ((!call.empty() && call != "matmul" && call != "linear") || g.quant) return call;
+  const auto is_f8 = [](core::DType t) { return t == core::DType::f8_e4m3 || t == core::DType::f8_e5m2; };
+  if (g.x.dtype == core::DType::s8 && g.w.dtype == core::DType::s8) return "int_mm";
+  return is_f8(g.x.dtype) && is_f8(g.w.dtype) ? "scaled_mm" : call;
+}
+
+// A candidate under the name that GPUs have for it, with the limits that it has on a processor.
+Candidate on_processor(std::string_view name, std::string_view scope, std::string_view what, Speed speed) {
+  Candidate c = candidate(scope, what, speed);
+  c.name = name;
+  return c;
+}
+
+// Packed weights: torch has entry points and chooses none; whoever calls goes through those that may serve, fastest first, and
+// writes the weight out when none does.
+std::vector<Candidate> packed(const spec::Gemm& g, bool cpu) {
+  std::vector<Candidate> out;
+  const spec::Quant& q = *g.quant;
+  if (q.bits == 4) {
+    out.push_back(cpu ? on_processor("torch-tinygemm-int4", "torch-cpu-int4pack", "packed INT4 weights", Speed::fast)
+                      : candidate("torch-tinygemm-int4", "packed INT4 weights", Speed::fast));
+  } else if (q.bits == 8 && g.x.dtype == core::DType::s8 && g.w.dtype == core::DType::s8) {
+    out.push_back(cpu ? on_processor("torch-int-mm", "torch-cpu-int-mm", "INT8 product", Speed::fast) : candidate("torch-int-mm", "INT8 product through cuBLASLt", Speed::fast));
+  } else if (q.bits == 8 && core::info(g.x.dtype).bits == 8 && core::is_float(g.x.dtype) && core::is_float(g.w.dtype)) {
+    out.push_back(cpu ? on_processor("torch-scaled-mm", "torch-cpu-scaled-mm", "FP8 product with scales", Speed::fallback)
+                      : candidate("torch-scaled-mm", "FP8 product with scales", Speed::fast));
+  } else if (q.bits == 8 && cpu) {
+    out.push_back(candidate("torch-int8pack", "INT8 weights, scaled by column", Speed::fast));
+  }
+  out.push_back(last_resort("torch-dequant", "the weight written out in the type of x, then a product", Speed::fallback));
+  return out;
+}
+
+std::vector<Candidate> narrow(const std::string& call, bool cpu) {
+  if (cpu && call == "int_mm") return {on_processor("torch-int-mm", "torch-cpu-int-mm", "INT8 product", Speed::fast)};
+  if (cpu && call == "scaled_mm") return {on_processor("torch-scaled-mm", "torch-cpu-scaled-mm", "FP8 product with scales", Speed::fallback)};
+
   static constexpr struct { std::string_view call, scope, text; } rows[] = {
       {"int_mm", "torch-int-mm", "INT8 product through cuBLASLt"},
       {"scaled_mm", "torch-scaled-mm", "FP8 and FP4 product with scales"},
@@ -69,8 +108,9 @@ class TorchProducts final : public ProductFramework {
   }
 
   std::vector<Candidate> candidates(const spec::OpSpec& spec, const facts::FactSet& f) const override {
-    if (auto special = narrow(text(f, Id::call)); !special.empty()) return special;
     const bool cpu = text(f, Id::device_type) == "cpu";
+    if (auto special = narrow(entry_of(gemm_of(spec), f), cpu); !special.empty()) return special;
+    if (gemm_of(spec).quant) return packed(gemm_of(spec), cpu);
     const Route route = route_of(gemm_of(spec), f);
     std::vector<Candidate> out;
     if (cpu) {

@@ -61,7 +61,7 @@ Json worst(const Worst& w) {
 }
 
 Json comparison(const Comparison& c) {
-  return {{"verdict", c.verdict},
+  Json out = {{"verdict", c.verdict},
           {"mismatched", c.mismatched},
           {"total", c.total},
           {"max_absolute", worst(c.absolute)},
@@ -77,6 +77,11 @@ Json comparison(const Comparison& c) {
           {"mistrust", c.mistrust},
           {"sampled", c.sampled},
           {"exact_pass", c.exact_pass}};
+  if (!c.gradients.empty())
+    out["gradients"] = list(c.gradients, [](const Gradient& g) {
+      return Json{{"tensor", g.tensor}, {"mismatched", g.mismatched}, {"total", g.total}, {"error", number(g.error)}, {"limit", number(g.limit)}};
+    });
+  return out;
 }
 
 Json operation(const Operation& o) {
@@ -88,9 +93,11 @@ Json operation(const Operation& o) {
 Json conversion(const Conversion& c) { return {{"kind", c.kind}, {"what", c.what}, {"bytes", c.bytes}}; }
 
 Json evidence(const Evidence& e) {
-  return {{"operators", list(e.operators, operation)}, {"library_calls", list(e.library_calls, operation)},
+  Json out = {{"operators", list(e.operators, operation)}, {"library_calls", list(e.library_calls, operation)},
           {"kernels", list(e.kernels, operation)},     {"conversions", list(e.conversions, conversion)},
           {"syncs", list(e.syncs, operation)},         {"notes", e.notes}};
+  if (!e.api.empty()) out["api"] = e.api;
+  return out;
 }
 
 Json timing(const Timing& t) {
@@ -110,13 +117,16 @@ Json attempt(const Attempt& a) {
 }
 
 Json candidate(const Candidate& c) {
-  return {{"backend", c.backend},
+  Json out = {{"backend", c.backend},
           {"layer", c.layer},
           {"eligibility", c.eligibility},
           {"fast", c.fast},
           {"grade", core::to_text(c.grade)},
           {"findings", list(c.findings, finding)},
           {"attempts", list(c.attempts, attempt)}};
+  if (!c.answers.empty())
+    out["answers"] = list(c.answers, [](const Answer& a) { return Json{{"query", a.query}, {"answer", a.answer}, {"text", a.text}}; });
+  return out;
 }
 
 Json decision(const Decision& d) {
@@ -196,6 +206,17 @@ Json summary(const Summary& s) {
           {"wrong", s.wrong}, {"undetermined", s.undetermined}, {"tested", s.tested}};
 }
 
+Json recorded(const Recorded& r) {
+  Json out = {{"calls", r.calls}, {"specs", r.specs}, {"missed_calls", r.missed_calls}, {"missed_share", number(r.missed_share)},
+              {"missed_work_share", number(r.missed_work_share)}, {"wrong_calls", r.wrong_calls}, {"undetermined_calls", r.undetermined_calls},
+              {"undetermined_work_share", number(r.undetermined_work_share)}};
+  if (!r.target.empty()) out["target"] = r.target;
+  out["places"] = list(r.places, [](const RecordedPlace& p) {
+    return Json{{"where", p.where}, {"title", p.title}, {"status", p.status}, {"why", p.why}, {"fix", p.fix}, {"calls", p.calls}, {"specs", p.specs}, {"work_share", number(p.work_share)}};
+  });
+  return out;
+}
+
 }  // namespace
 
 std::string render_json(const Report& r, int indent) {
@@ -211,6 +232,7 @@ std::string render_json(const Report& r, int indent) {
     out["summary"] = summary(r.summary);
     out["cases"] = list(r.cases, one_case);
     if (!r.matrices.empty()) out["matrices"] = list(r.matrices, matrix);
+    if (!r.recorded.empty()) out["recorded"] = list(r.recorded, recorded);
   }
   // Text from strangers' files may hold broken UTF-8; it is shown with replacement characters, never dropped.
   return out.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -119,6 +119,7 @@ std::string render_markdown(const Report& r, int verbosity) {
                        s.wrong, s.undetermined, s.tested);
   }
   for (const Matrix& m : r.matrices) out += "\n" + matrix_markdown(m);
+  for (const Recorded& recorded : r.recorded) out += "\n```\n" + render_recorded(recorded) + "```\n";
   return out;
 }
 

@@ -19,6 +19,9 @@ std::string render_case(const Case& c, const TextOptions& options);
 std::string render_case_line(const Case& c, const TextOptions& options);
 std::string render_summary(const Report& report, const TextOptions& options);
 
+// What a recorded program as a whole has to know: shares, then the places in it, heaviest first.
+std::string render_recorded(const Recorded& recorded);
+
 // The trace part alone (trace, logs).
 std::string render_traces(const Report& report, const TextOptions& options);
 

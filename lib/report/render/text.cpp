@@ -34,6 +34,20 @@ std::string error_text(const Attempt& a) {
   return a.error->code.empty() ? a.error->text : fmt::format("{}: {}", a.error->code, a.error->text);
 }
 
+// ", gradients close: dq 1.1e-07 (limit 2.1e-06), …", or which are off.
+std::string gradients_text(const Comparison& c) {
+  if (c.gradients.empty()) return {};
+  std::string each;
+  bool off = false;
+  for (const Gradient& g : c.gradients) {
+    off = off || g.mismatched > 0;
+    each += fmt::format("{}{} ", each.empty() ? "" : ", ", g.tensor);
+    if (g.mismatched > 0) each += fmt::format("{} of {} elements off, ", g.mismatched, g.total);
+    each += fmt::format("{} (limit {})", human_number(g.error), human_number(g.limit));
+  }
+  return fmt::format(", gradients {}: {}", off ? "off" : "close", each);
+}
+
 // "max error 1.2e-03 (limit 4.0e-03)" or what is off about the result.
 std::string comparison_text(const Comparison& c) {
   std::string out;
@@ -45,7 +59,7 @@ std::string comparison_text(const Comparison& c) {
   if (c.nan_got != c.nan_want) out += fmt::format(", NaN {} (reference {})", c.nan_got, c.nan_want);
   if (!c.mistrust.empty()) out += ", " + c.mistrust;
   if (!c.exact_pass.empty()) out += ", integers " + c.exact_pass;
-  return out;
+  return out + gradients_text(c);
 }
 
 void attempt_lines(Writer& w, const Candidate& c, std::size_t width) {
@@ -71,6 +85,8 @@ void attempt_lines(Writer& w, const Candidate& c, std::size_t width) {
     else if (!repeats(a)) row(a, a.policy, first);
   }
   if (c.attempts.empty()) w.line(fmt::format("{}{:<9} {}", name, c.eligibility, w.ink("not tried", Ink::dim)));
+  for (const Answer& a : c.answers)
+    w.line(fmt::format("{}asked     {}: {}{}", std::string(name.size(), ' '), a.query, a.answer, a.text.empty() ? "" : ", " + a.text));
 }
 
 std::size_t name_width(const Case& c) {
@@ -140,7 +156,9 @@ void decision(Writer& w, const Case& c) {
   if (!c.decision.selected) w.line("  no backend served the call");
 }
 
-void operations(Writer& w, std::string_view label, const std::vector<Operation>& list) {
+// A layer of a framework's call of which nothing was seen says so: silence would read as "nothing ran there".
+void operations(Writer& w, std::string_view label, const std::vector<Operation>& list, std::string_view nothing = {}) {
+  if (list.empty() && !nothing.empty()) w.line(fmt::format("  {:<14}{}", label, w.ink(nothing, Ink::dim)));
   constexpr std::size_t most = 8;
   std::size_t shown = 0;
   for (const Operation& o : list) {
@@ -158,15 +176,17 @@ void operations(Writer& w, std::string_view label, const std::vector<Operation>&
 }
 
 bool empty(const Evidence& e) {
-  return e.operators.empty() && e.library_calls.empty() && e.kernels.empty() && e.conversions.empty() && e.syncs.empty() && e.notes.empty();
+  return e.api.empty() && e.operators.empty() && e.library_calls.empty() && e.kernels.empty() && e.conversions.empty() && e.syncs.empty() && e.notes.empty();
 }
 
 void evidence_of(Writer& w, const Candidate& candidate, const Attempt& a) {
   if (empty(a.evidence)) return;
   w.line(fmt::format("  {} ({}, {})", candidate.backend, a.policy, a.mode));
-  operations(w, "  operators", a.evidence.operators);
-  operations(w, "  library", a.evidence.library_calls);
-  operations(w, "  kernels", a.evidence.kernels);
+  const bool layered = !a.evidence.api.empty();
+  if (layered) w.line(fmt::format("  {:<14}{}", "  api", a.evidence.api));
+  operations(w, "  operators", a.evidence.operators, layered ? "none seen" : "");
+  operations(w, "  library", a.evidence.library_calls, layered ? "no call of a library seen" : "");
+  operations(w, "  kernels", a.evidence.kernels, layered ? "none recorded" : "");
   for (const Conversion& v : a.evidence.conversions)
     w.line(fmt::format("  {:<14}{}: {}, {}", "  " + v.kind, v.what, human_bytes(v.bytes), "silent"));
   operations(w, "  syncs", a.evidence.syncs);
@@ -325,13 +345,18 @@ std::string render_summary(const Report& r, const TextOptions& options) {
   const Summary& s = r.summary;
   out += fmt::format("\n{} cases: {} fast, {} fallback, {} no path, {} wrong, {} undetermined; {} tested{}\n", s.cases, s.fast, s.fallback,
                      s.no_path, s.wrong, s.undetermined, s.tested, r.interrupted ? "; interrupted" : "");
+  for (const Recorded& recorded : r.recorded) out += "\n" + render_recorded(recorded);
   return out;
 }
 
 std::string render_text(const Report& r, const TextOptions& options) {
   if (!r.traces.empty()) return render_traces(r, options);
   std::string out;
-  if (r.cases.size() == 1) return render_case(r.cases.front(), options) + (r.interrupted ? "interrupted: the rest was not tried\n" : "");
+  if (r.cases.size() == 1) {
+    out = render_case(r.cases.front(), options) + (r.interrupted ? "interrupted: the rest was not tried\n" : "");
+    for (const Recorded& recorded : r.recorded) out += "\n" + render_recorded(recorded);
+    return out;
+  }
   for (const Case& c : r.cases) out += options.verbosity > 0 ? render_case(c, options) + "\n" : render_case_line(c, options);
   out += render_summary(r, options);
   for (const Matrix& m : r.matrices) out += "\n" + matrix_text(m);

@@ -19,9 +19,22 @@ using session::Done;
 
 void say(const std::string& line) { std::cout << line << std::flush; }
 
-Done serve(const session::Job& job, const std::string& how) {
+// "fused,choice=torch-math,support=no,gradients": what torch does, then what its own queries say before.
+bool has_word(const std::string& how, const std::string& word) { return ("," + how + ",").find("," + word + ",") != std::string::npos; }
+
+void say_answers(Done& d, const std::string& how) {
+  if (has_word(how, "choice=torch-math")) d.answers.push_back({"torch-math", {"_fused_sdp_choice", "chosen", ""}});
+  if (has_word(how, "choice=torch-cpu-flash")) d.answers.push_back({"torch-cpu-flash", {"_fused_sdp_choice", "chosen", ""}});
+  if (has_word(how, "support=no")) d.answers.push_back({"torch-cpu-flash", {"can_use_it", "no", "Both fused kernels do not support non-zero dropout."}});
+  if (has_word(how, "support=yes")) d.answers.push_back({"torch-cpu-flash", {"can_use_it", "yes", ""}});
+  if (has_word(how, "gradients")) d.gradients = {{"dq", 0, 96, 1e-7, 1e-6}, {"dk", 5, 96, 0.5, 1e-6}};
+}
+
+Done serve(const session::Job& job, const std::string& words) {
   Done d;
   d.id = job.id;
+  const std::string how = words.substr(0, words.find(','));
+  say_answers(d, words);
   const bool fused_refuses = how == "refuse";
   const bool allow = job.policy == "allow";
   std::string name = job.backend;

@@ -103,6 +103,65 @@ TEST_CASE("framework: what a rule blocks is asked all the same, and the answer h
   CHECK(has(fused.findings, "RUL002"));
 }
 
+TEST_CASE("framework: a query of the library against the rules and the run, in both directions") {
+  spec::OpSpec with_dropout = call();
+  auto a = with_dropout.attention();
+  a.dropout_p = 0.5;  // the fused CPU kernel takes none
+  with_dropout.op = a;
+  SECTION("all agree") {
+    const auto c = run(call(), "fused,choice=torch-cpu-flash,support=yes");
+    CHECK_FALSE(has(c.findings, "RUL004"));
+    CHECK_FALSE(has(c.findings, "RUL005"));
+    const auto& fused = candidate(c, "torch-cpu-flash");
+    CHECK_FALSE(has(fused.findings, "RUL004"));
+    CHECK_FALSE(has(fused.findings, "RUL005"));
+    REQUIRE(fused.answers.size() == 2);
+    CHECK(fused.answers[0].answer == "chosen");
+  }
+  SECTION("the choice that is told is neither the rules' nor the one that ran") {
+    const auto c = run(call(), "fused,choice=torch-math");
+    CHECK(has(c.findings, "RUL004"));
+    CHECK(has(c.findings, "RUL005"));
+    CHECK_FALSE(has(c.findings, "RUL003"));
+    CHECK(c.decision.selected == "torch-cpu-flash");
+  }
+  SECTION("told no, the rules allow it, and it runs") {
+    const auto c = run(call(), "fused,support=no");
+    const auto& fused = candidate(c, "torch-cpu-flash");
+    CHECK(has(fused.findings, "RUL004"));
+    CHECK(has(fused.findings, "RUL005"));
+    CHECK_FALSE(has(fused.findings, "RUL001"));
+    REQUIRE_FALSE(fused.answers.empty());
+    CHECK(fused.answers[0].text.find("[TCP004]") != std::string::npos);
+  }
+  SECTION("told yes, the rules block it, and it runs") {
+    const auto c = run(with_dropout, "fused,support=yes");
+    const auto& fused = candidate(c, "torch-cpu-flash");
+    CHECK(has(fused.findings, "RUL004"));
+    CHECK_FALSE(has(fused.findings, "RUL005"));
+    CHECK(has(fused.findings, "RUL002"));
+  }
+  SECTION("told yes, and refused") {
+    const auto c = run(call(), "refuse,support=yes");
+    const auto& fused = candidate(c, "torch-cpu-flash");
+    CHECK_FALSE(has(fused.findings, "RUL004"));
+    CHECK(has(fused.findings, "RUL005"));
+  }
+}
+
+TEST_CASE("framework: a gradient that is off makes the attempt off") {
+  const auto c = run(call(), "fused,gradients");
+  const auto& fused = candidate(c, "torch-cpu-flash");
+  CHECK(fused.attempts.front().outcome == Outcome::off);
+  REQUIRE(fused.attempts.front().comparison);
+  CHECK(fused.attempts.front().comparison->gradients.size() == 2);
+  CHECK(fused.attempts.front().comparison->mismatched == 0);
+  CHECK(has(fused.findings, "NUM006"));
+  CHECK_FALSE(has(fused.findings, "NUM001"));
+  CHECK(c.verdict.status == Status::wrong_result);
+  CHECK(c.exit_code == 1);
+}
+
 TEST_CASE("framework: policy") {
   spec::OpSpec s = call();
   SECTION("force") {

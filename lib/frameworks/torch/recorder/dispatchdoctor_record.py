@@ -7,9 +7,11 @@ Calls inside torch.compile are taken from the captured graphs: they are marked c
 """
 import atexit
 import json
+import math
 import os
 import sys
 import threading
+import weakref
 
 MOST_LINES = 20000
 MOST_SITES = 4
@@ -18,22 +20,53 @@ LARGEST_MASK = 1 << 22  # elements; a larger mask is classed by its corners only
 NAMES = {"torch.float64": "f64", "torch.float32": "f32", "torch.float16": "f16", "torch.bfloat16": "bf16", "torch.float8_e4m3fn": "f8_e4m3",
          "torch.float8_e5m2": "f8_e5m2", "torch.int8": "s8", "torch.uint8": "u8", "torch.bool": "bool", "torch.int32": "s32"}
 OWN = os.path.abspath(__file__)
+PLACES = ("site-packages", "dist-packages")
 _lock = threading.Lock()
-_found = {}  # canonical text of the spec -> [count, sites]
-_skipped = {"types": 0, "full": 0, "failed": 0}
-_state = {"torch": None, "done": False}
+_found = {}  # cheap key of a call -> [spec, count, sites]
+_skipped = {"of an unsupported type or device": 0, "past the limit of lines": 0, "not understood": 0, "in torch.compile with its own settings": 0}
+_state = {"torch": None, "root": os.sep, "done": False}  # root: the folder of torch's own files
 _inside = threading.local()
+_kinds = {}   # code object -> "torch", "package" or "program"
+_masks = {}   # id of a mask -> (weak reference, version, class): one mask serves every layer
 
 
-def _site():
-    """file:line of the nearest frame outside torch and this file."""
+def _kind_of(code):
+    kind = _kinds.get(code)
+    if kind is None:
+        name = code.co_filename
+        if name in ("<string>", "<stdin>"):
+            kind = "program"
+        elif os.path.abspath(name) == OWN or name.startswith("<") or name.startswith(_state["root"]):
+            kind = "torch"
+        else:
+            kind = "package" if any(os.sep + p + os.sep in name for p in PLACES) or name.startswith(sys.base_prefix + os.sep + "lib") else "program"
+        _kinds[code] = kind
+    return kind
+
+
+def _frames():
+    """((code, line) of the nearest frame outside torch, the same of the nearest one in the program itself)."""
     frame = sys._getframe(2)
+    near = own = None
     while frame is not None:
-        name = frame.f_code.co_filename
-        if os.path.abspath(name) != OWN and os.sep + "torch" + os.sep not in name and not name.startswith("<"):
-            return f"{os.path.basename(name)}:{frame.f_lineno}"
+        kind = _kind_of(frame.f_code)
+        if kind != "torch":
+            at = (frame.f_code, frame.f_lineno)
+            near = near or at
+            if kind == "program":
+                own = at
+                break
         frame = frame.f_back
-    return "?"
+    return near, own
+
+
+def _site(frames):
+    """file:line, and for a call inside a package where the program entered it."""
+    near, own = frames
+    if near is None:
+        return "?"
+    text = lambda at: f"{os.path.basename(at[0].co_filename)}:{at[1]}"
+    return text(near) if own is None or own == near else f"{text(near)} from {text(own)}"
 
 
 def _generated():
@@ -41,10 +74,19 @@ def _generated():
     return "torchinductor" in sys._getframe(2).f_code.co_filename
 
 
+class Unsupported(TypeError):
+    pass
+
+
+def _key(t):
+    """What two calls must share to be one line; cheap, since every call pays for it."""
+    return (t.shape, t.stride(), t.storage_offset(), t.dtype, t.device, t.requires_grad, t.data_ptr() & 15)
+
+
 def _tensor(t):
     kind = NAMES.get(str(t.dtype))
-    if kind is None:
-        raise TypeError(str(t.dtype))
+    if kind is None or t.device.type not in ("cpu", "cuda"):
+        raise Unsupported(str(t.dtype))
     out = {"shape": [int(n) for n in t.shape], "dtype": kind}
     strides = [int(n) for n in t.stride()]
     if not t.is_contiguous() or _odd(t):
@@ -71,6 +113,19 @@ def _odd(t):
             return True
         expected *= max(int(n), 1)
     return False
+
+
+def _class_of(torch, m):
+    """mask_class, once for a tensor that nobody wrote to since."""
+    known = _masks.get(id(m))
+    version = m._version
+    if known and known[0]() is m and known[1] == version:
+        return known[2]
+    found = mask_class(torch, m)
+    if len(_masks) > 1000:
+        _masks.clear()
+    _masks[id(m)] = (weakref.ref(m), version, found)
+    return found
 
 
 def mask_class(torch, m):
@@ -129,20 +184,27 @@ def _context(torch, t):
     return context
 
 
-def _keep(spec, site, count=1):
-    if not spec:
-        return
-    key = json.dumps(spec, sort_keys=True)
+def _flags_key(torch, device):
+    """The switches, as one cheap value."""
+    cuda = torch.backends.cuda
+    autocast = torch.is_autocast_enabled() if device == "cuda" else torch.is_autocast_cpu_enabled()
+    return (cuda.flash_sdp_enabled(), cuda.mem_efficient_sdp_enabled(), cuda.math_sdp_enabled(), not hasattr(cuda, "cudnn_sdp_enabled") or cuda.cudnn_sdp_enabled(),
+            torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled(), autocast and str(torch.get_autocast_gpu_dtype() if device == "cuda" else torch.get_autocast_cpu_dtype()),
+            torch.is_grad_enabled())
+
+
+def _keep(key, frames, make):
+    """Counts a call; its spec is made at its first."""
     with _lock:
         entry = _found.get(key)
         if entry is None:
             if len(_found) >= MOST_LINES:
-                _skipped["full"] += count
+                _skipped["past the limit of lines"] += 1
                 return
-            entry = _found[key] = [0, []]
-        entry[0] += count
-        if site not in entry[1] and len(entry[1]) < MOST_SITES:
-            entry[1].append(site)
+            entry = _found[key] = [make(), 0, []]
+        entry[1] += 1
+        if frames not in entry[2] and len(entry[2]) < MOST_SITES:
+            entry[2].append(frames)
 
 
 def sdpa_spec(torch, q, k, v, mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False, classes=True):
@@ -185,27 +247,50 @@ def _guard(function):
         _inside.on = True
         try:
             function(*args, **kwargs)
-        except TypeError:
-            _skipped["types"] += 1
+        except Unsupported:
+            _skipped["of an unsupported type or device"] += 1
         except Exception:
-            _skipped["failed"] += 1
+            _skipped["not understood"] += 1
         finally:
             _inside.on = False
     return wrapped
 
 
 @_guard
-def _on_sdpa(torch, args, kwargs, site):
-    names = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
-    given = dict(zip(names, args))
+def _on_sdpa(torch, args, kwargs, frames):
+    given = dict(zip(("query", "key", "value", "attn_mask", "dropout_p", "is_causal"), args))
     given.update(kwargs)
-    _keep(sdpa_spec(torch, given["query"], given["key"], given["value"], given.get("attn_mask"), given.get("dropout_p", 0.0),
-                    given.get("is_causal", False), given.get("scale"), given.get("enable_gqa", False)), site)
+    q, k, v, mask = given["query"], given["key"], given["value"], given.get("attn_mask")
+    rest = [mask, given.get("dropout_p", 0.0), given.get("is_causal", False), given.get("scale"), given.get("enable_gqa", False)]
+    content = None if mask is None else _class_of(torch, mask)
+    key = ("sdpa", _key(q), _key(k), _key(v), None if mask is None else _key(mask), content, *rest[1:], _flags_key(torch, q.device.type))
+    _keep(key, frames, lambda: sdpa_spec(torch, q, k, v, *rest))
 
 
 @_guard
-def _on_product(torch, x, w, bias, site):
-    _keep(gemm_spec(torch, x, w, bias), site)
+def _on_product(torch, x, w, bias, frames):
+    key = ("gemm", _key(x), _key(w), None if bias is None else _key(bias), _flags_key(torch, x.device.type))
+    _keep(key, frames, lambda: gemm_spec(torch, x, w, bias))
+
+
+@_guard
+def _on_einsum(torch, equation, operands, frames):
+    """A product of two operands, as the batched product that einsum makes of it."""
+    x, w = operands
+    left, _, result = equation.replace(" ", "").partition("->")
+    a, b = left.split(",")
+    if not result or len(set(a)) != len(a) or len(set(b)) != len(b) or "." in equation:
+        raise ValueError("an einsum of another form")
+    sizes = {**dict(zip(a, x.shape)), **dict(zip(b, w.shape))}
+    groups = {"batch": [c for c in a if c in b and c in result], "k": [c for c in a if c in b and c not in result],
+              "m": [c for c in a if c not in b], "n": [c for c in b if c not in a]}
+    batch, k, m, n = (math.prod(sizes[c] for c in groups[g]) for g in ("batch", "k", "m", "n"))
+    order = lambda t, names, parts: t.detach().permute([names.index(c) for g in parts for c in groups[g]])
+    try:  # where the operand folds without a copy its strides are known
+        x3, w3 = order(x, a, ("batch", "m", "k")).view(batch, m, k), order(w, b, ("batch", "k", "n")).view(batch, k, n)
+    except RuntimeError:
+        x3, w3 = x.new_empty(batch, m, k), w.new_empty(batch, k, n)
+    _keep(("einsum", equation, _key(x), _key(w), _flags_key(torch, x.device.type)), frames, lambda: gemm_spec(torch, x3, w3))
 
 
 def _patch(torch):
@@ -217,25 +302,42 @@ def _patch(torch):
 
         def call(*args, **kwargs):
             if not compiling() and not _generated():
-                before(args, kwargs)
+                try:
+                    before(args, kwargs)
+                except Exception:  # operands that only the call itself can judge
+                    _skipped["not understood"] += 1
             return original(*args, **kwargs)
 
         call.__name__ = getattr(original, "__name__", name)
         call.__doc__ = getattr(original, "__doc__", None)
         call.__wrapped__ = original
         setattr(holder, name, call)
+        _tell_script(original, call)
 
-    replace(functional, "scaled_dot_product_attention", lambda a, k: _on_sdpa(torch, a, k, _site()))
-    replace(functional, "linear", lambda a, k: _on_product(torch, _arg(a, k, 0, "input"), _arg(a, k, 1, "weight").transpose(-1, -2), _arg(a, k, 2, "bias"), _site()))
-    pair = lambda a, k: _on_product(torch, _arg(a, k, 0, "input"), a[1] if len(a) > 1 else k.get("other", k.get("mat2")), None, _site())
+    replace(functional, "scaled_dot_product_attention", lambda a, k: _on_sdpa(torch, a, k, _frames()))
+    replace(functional, "linear", lambda a, k: _on_product(torch, _arg(a, k, 0, "input"), _arg(a, k, 1, "weight").transpose(-1, -2), _arg(a, k, 2, "bias"), _frames()))
+    pair = lambda a, k: _on_product(torch, _arg(a, k, 0, "input"), a[1] if len(a) > 1 else k.get("other", k.get("mat2")), None, _frames())
     for name in ("matmul", "mm", "bmm"):
         replace(torch, name, pair)
         replace(torch.Tensor, name, pair)
     replace(torch.Tensor, "__matmul__", pair)
-    triple = lambda a, k: _on_product(torch, _arg(a, k, 1, "mat1"), _arg(a, k, 2, "mat2"), _arg(a, k, 0, "input"), _site())
+    triple = lambda a, k: _on_product(torch, _arg(a, k, 1, "mat1"), _arg(a, k, 2, "mat2"), _arg(a, k, 0, "input"), _frames())
     replace(torch, "addmm", triple)
     replace(torch.Tensor, "addmm", triple)
+    replace(torch, "baddbmm", triple)
+    replace(torch.Tensor, "baddbmm", triple)
+    replace(torch, "einsum", lambda a, k: len(a) == 3 and _on_einsum(torch, a[0], a[1:], _frames()))
     _watch_compile(torch)
+
+
+def _tell_script(original, call):
+    """torch.jit.script knows built-in functions by identity."""
+    try:
+        from torch.jit._builtins import _find_builtin, _register_builtin
+        if known := _find_builtin(original):
+            _register_builtin(call, known)
+    except Exception:
+        pass
 
 
 def _arg(args, kwargs, index, name):
@@ -259,7 +361,8 @@ def _watch_compile(torch):
             return lookup_backend(backend)(graph, inputs, **more)
 
         if kwargs.get("mode") or kwargs.get("options"):
-            return original(model, **kwargs)  # such settings belong to inductor itself: not looked at, said in the summary
+            _skipped["in torch.compile with its own settings"] += 1  # such settings belong to inductor itself
+            return original(model, **kwargs)
         kwargs["backend"] = look
         return original(model, **kwargs)
 
@@ -296,7 +399,7 @@ def _on_graph(torch, graph):
             spec = gemm_spec(torch, args[1], args[2], args[0])
         if spec:
             spec["mode"] = "compiled"
-            _keep(spec, site)
+            _keep(json.dumps(spec, sort_keys=True), site, lambda: spec)
 
 
 def _write():
@@ -304,19 +407,23 @@ def _write():
     if not path or _state["done"]:
         return
     _state["done"] = True
+    rows = {}
     with _lock:
-        rows = sorted(_found.items(), key=lambda r: -r[1][0])
+        for spec, count, sites in _found.values():
+            # Keys are finer than specs (which data a pointer belongs to): what reads the same is one line.
+            row = rows.setdefault(json.dumps(spec, sort_keys=True), [0, []])
+            row[0] += count
+            row[1] += [s for s in (at if isinstance(at, str) else _site(at) for at in sites) if s not in row[1]]
     lines = []
-    for key, (count, sites) in rows:
+    for key, (count, sites) in sorted(rows.items(), key=lambda r: -r[1][0]):
         spec = json.loads(key)
-        spec["extra"] = {"count": count, "call_site": ", ".join(sites)}
+        spec["extra"] = {"count": count, "call_site": ", ".join(sites[:MOST_SITES])}
         lines.append(json.dumps(spec) + "\n")
     # Further processes of the program add to the same file; one write each, so that lines stay whole.
     with open(path, "a", encoding="utf-8") as f:
         f.write("".join(lines))
-    calls = sum(r[1][0] for r in rows)
-    left = ", ".join(f"{n} {why}" for why, n in (("of an unsupported type", _skipped["types"]), ("past the limit of lines", _skipped["full"]),
-                                                  ("not understood", _skipped["failed"])) if n)
+    calls = sum(count for count, _ in rows.values())
+    left = ", ".join(f"{n} {why}" for why, n in _skipped.items() if n)
     print(f"dispatchdoctor record: {calls} calls in {len(rows)} specs -> {path}{'; left out: ' + left if left else ''}", file=sys.stderr)
 
 
@@ -345,6 +452,7 @@ class _Finder:
 def start(torch):
     if _state["torch"] is None:
         _state["torch"] = torch
+        _state["root"] = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
         _patch(torch)
         atexit.register(_write)
 

@@ -5,6 +5,7 @@ Run as `python <this folder>`. A torch that is missing, too old or broken is rep
 """
 import json
 import os
+import re
 import sys
 import time
 import traceback
@@ -22,6 +23,10 @@ def send(out, message):
     out.flush()
 
 
+def problem_of(code, text):
+    return {"code": code, "text": str(text)[:2000], "source": sys.executable}
+
+
 def import_torch():
     """(module or None, problem or None, version or None)."""
     # Compiled code of one attempt must not serve another: its key does not hold the switches of attention.
@@ -30,16 +35,20 @@ def import_torch():
         import torch
     except ModuleNotFoundError as e:
         # A package that torch needs can be missing too; then torch is there and its import fails.
-        code = "torch-missing" if e.name == "torch" else "torch-broken"
-        return None, {"code": code, "text": str(e), "source": sys.executable}, None
+        return None, problem_of("torch-missing" if e.name == "torch" else "torch-broken", e), None
     except BaseException as e:  # a broken build can raise anything here
-        return None, {"code": "torch-broken", "text": f"{type(e).__name__}: {e}"[:2000], "source": sys.executable}, None
+        return None, problem_of("torch-broken", f"{type(e).__name__}: {e}"), None
     version = str(getattr(torch, "__version__", ""))
-    parts = tuple(int(p) for p in version.split("+")[0].split(".")[:2] if p.isdigit())
-    if len(parts) < 2:
-        return None, {"code": "torch-broken", "text": f"the module at {getattr(torch, '__path__', '?')} is no PyTorch", "source": sys.executable}, None
-    if parts < (2, 1):
-        return None, {"code": "torch-too-old", "text": f"torch {version}, 2.1 or newer is needed", "source": sys.executable}, version
+    found = re.match(r"(\d{1,4})\.(\d{1,4})", version)
+    if not found:
+        where = list(getattr(torch, "__path__", [])) or getattr(torch, "__file__", "?")
+        said = f"its version is {version[:80]!r}" if version else "it has no version"
+        return None, problem_of("torch-broken", f"the module at {where} is no PyTorch: {said}"), None
+    if tuple(map(int, found.groups())) < (2, 1):
+        return None, problem_of("torch-too-old", f"torch {version[:80]}, 2.1 or newer is needed"), version
+    lacking = [name for name in ("version", "backends", "nn", "as_strided", "frombuffer", "profiler") if not hasattr(torch, name)]
+    if lacking:
+        return None, problem_of("torch-broken", f"the module calls itself torch {version[:80]} and has no {', '.join(lacking)}"), None
     return torch, None, version
 
 
@@ -47,30 +56,30 @@ def versions_of(torch):
     out = {"python": sys.version.split()[0]}
     if torch is None:
         return out
-    out["torch"] = torch.__version__
-    if torch.version.cuda:
-        out["torch.cuda"] = torch.version.cuda
-    if getattr(torch.version, "hip", None):
-        out["torch.hip"] = torch.version.hip
-    try:
-        if torch.backends.cudnn.is_available() and torch.backends.cudnn.version():
-            out["torch.cudnn"] = str(torch.backends.cudnn.version())
-    except Exception:  # the query may need a driver
-        pass
-    out["torch.cuda_available"] = str(torch.cuda.is_available()).lower()
-    if torch.cuda.is_available():
-        major, minor = torch.cuda.get_device_capability(0)
-        out["torch.device"] = torch.cuda.get_device_name(0)
-        out["torch.compute_capability"] = f"{major}.{minor}"
+
+    def put(name, ask):
+        try:  # each query alone: some need a driver, and a patched torch may lack any of them
+            value = ask()
+        except Exception:
+            return
+        if value not in (None, "", 0):
+            out[name] = str(value).lower() if isinstance(value, bool) else str(value)
+
+    put("torch", lambda: torch.__version__)
+    put("torch.cuda", lambda: torch.version.cuda)
+    put("torch.hip", lambda: torch.version.hip)
+    put("torch.cudnn", lambda: torch.backends.cudnn.is_available() and torch.backends.cudnn.version())
+    put("torch.cuda_available", lambda: bool(torch.cuda.is_available()))
+    if out.get("torch.cuda_available") == "true":
+        put("torch.device", lambda: torch.cuda.get_device_name(0))
+        put("torch.compute_capability", lambda: "{}.{}".format(*torch.cuda.get_device_capability(0)))
+    out.setdefault("torch.cuda_available", "false")
     try:
         from importlib import metadata
-        for name in ("torchao", "triton"):
-            try:
-                out[name] = metadata.version(name)
-            except metadata.PackageNotFoundError:
-                pass
     except ImportError:
-        pass
+        return out
+    for name in ("torchao", "triton", "transformers"):
+        put(name, lambda: metadata.version(name))
     return out
 
 

@@ -7,6 +7,7 @@ import warnings
 
 import attention
 import evidence
+import gradients
 import matmul
 import tensors as files
 
@@ -42,6 +43,9 @@ class Plan:
         self.device = device_of(torch, self.spec)
         self.tensors = files.load(torch, job["inputs"], self.device)
         self.is_attention = self.spec.get("op") == "sdpa"
+        self.notes = []
+        self.kind = files.dtype(torch, job["output"]["dtype"])
+        self.size = self.tensors["q" if self.is_attention else "x"].element_size()
         self.train = bool(self.spec.get("requires_grad"))
         if self.train:
             for role in ("q", "k", "v") if self.is_attention else ("x", "w"):
@@ -51,7 +55,11 @@ class Plan:
             self.tensors["mask"].requires_grad_(True)
 
     def ran_of(self, names, library):
-        return attention.ran_of(names) if self.is_attention else matmul.ran_of(names, self.device.type, library)
+        if self.is_attention:
+            return attention.ran_of(names)
+        told = matmul.ran_of(names, self.device.type, library)
+        # A packed kernel is told by its operator; without one the weight was written out and multiplied.
+        return told if not self.spec.get("quant") or told in matmul.QUANTIZED or not names else "torch-dequant"
 
     def call(self):
         torch, spec, backend = self.torch, self.spec, self.job.get("backend") or ""
@@ -61,8 +69,14 @@ class Plan:
                 return attention.math_with_keep(torch, self.tensors, spec)
             return attention.make_call(torch, self.tensors, spec)
         if spec.get("quant"):
-            return matmul.quantized_call(torch, backend if force else "", self.tensors, spec)
-        return matmul.forced_call(torch, backend, self.tensors, spec) if force else matmul.make_call(torch, self.tensors, spec)
+            if force:
+                return matmul.quantized_call(torch, backend, self.tensors, spec, self.kind)
+            names = self.job.get("allowed") or matmul.entry_points(spec, self.device.type)
+            _, call, refusals = matmul.first_that_runs(torch, names, self.tensors, spec, self.kind)
+            self.notes += ["torch chooses no kernel for packed weights by itself: entry points were tried in order"] + refusals
+            return call
+        entry = backend if force else matmul.entry_of(spec)
+        return matmul.forced_call(torch, entry, self.tensors, spec, self.kind) if entry else matmul.make_call(torch, self.tensors, spec)
 
     @contextlib.contextmanager
     def switches(self):
@@ -93,9 +107,15 @@ def synchronise(torch, device):
         torch.cuda.synchronize(device)
 
 
-def compiled(torch, call):
-    """The call through torch.compile, and notes on graphs, breaks and generated kernels."""
+def graphs_compiled(torch):
+    from torch._dynamo.utils import counters
+    return int(counters["stats"].get("unique_graphs", 0))
+
+
+def compiled(torch, call, plan):
+    """(compiled call, its first result, what the generated code calls, notes): graphs, breaks, and what became of attention."""
     import torch._dynamo as dynamo
+    from torch._dynamo.utils import counters
     dynamo.reset()
     notes = []
     try:
@@ -109,15 +129,43 @@ def compiled(torch, call):
     except Exception as e:
         notes.append(f"graph inspection failed: {type(e).__name__}: {str(e)[:200]}")
     dynamo.reset()
-    return torch.compile(call, fullgraph=False), notes
+    counters.clear()
+    call = torch.compile(call, fullgraph=False)
+    result, more, kernels = generated(torch, call)
+    notes += more
+    plan.graphs = graphs_compiled(torch)
+    if plan.is_attention and kernels:
+        notes.append(attention_in(kernels))
+    patterns = int(counters["inductor"].get("fuse_attention", 0))
+    if patterns:
+        notes.append(f"attention pattern fused {patterns} times by the compiler")
+    return call, result, kernels, notes
+
+
+def attention_in(kernels):
+    """What became of attention in the generated code, told from that code alone."""
+    whole = [k["name"] for k in kernels if "_scaled_dot_product_" in k["name"] or "flex_attention" in k["name"]]
+    if whole:
+        return "attention stays one call: " + ", ".join(whole)
+    return "attention decomposed: " + ", ".join(k["name"] for k in kernels[:8])
+
+
+def with_backward(torch, plan, call):
+    roles = [r for r in ("q", "k", "v", "x", "w") if r in plan.tensors and plan.tensors[r].requires_grad]
+
+    def whole():
+        result = call()
+        torch.autograd.grad(result, [plan.tensors[r] for r in roles], torch.ones_like(result), allow_unused=True)
+        return result
+    return whole
 
 
 def generated(torch, call):
-    """Source of the generated code for a compiled call: which library calls and generated kernels remain."""
+    """Runs a compiled call for the first time: (result, notes, the library calls and generated kernels of its code)."""
     try:
         from torch._inductor.utils import run_and_get_code
     except ImportError:
-        return None, ["this torch cannot show generated code"], []
+        return call(), ["this torch cannot show generated code"], []
     result, codes = run_and_get_code(call)
     kernels = []
     for code in codes:
@@ -193,29 +241,29 @@ def measure(torch, call, device, bench):
     return {"runs": len(runs), "median": median, "minimum": runs[0], "spread": spread, "noise": "quiet" if spread < 0.1 else "noisy"}
 
 
-def gradients(torch, plan, result):
-    """Backward of sum(result * fixed weights) against the same in f64 math; one note a tensor."""
-    if not plan.is_attention:
-        return []
-    roles = [r for r in ("q", "k", "v") if plan.tensors[r].requires_grad]
+def compare_gradients(torch, plan, result):
+    """(rows of the protocol's gradients, notes). Every tensor that asks for a gradient is compared."""
+    roles = [r for r in (("q", "k", "v") if plan.is_attention else ("x", "w")) if plan.tensors[r].requires_grad]
     if result.numel() == 0:
-        return ["backward: the result is empty"]
+        return [], ["backward: the result is empty"]
     if not roles or not result.requires_grad:
-        return ["backward: no gradient flows"]
-    weight = torch.linspace(-1, 1, result.numel(), device=result.device, dtype=torch.float64).reshape(result.shape)
-    got = torch.autograd.grad((result * weight.to(result.dtype)).sum(), [plan.tensors[r] for r in roles])
-    double = {r: t.detach().double().requires_grad_(r in roles) if t.is_floating_point() else t for r, t in plan.tensors.items()}
-    if double.get("mask") is not None and double["mask"].dtype != torch.bool:
-        double["mask"] = plan.tensors["mask"].detach().double()
-    with attention.restrict(torch, ["torch-math"]):
-        wanted = torch.autograd.grad((attention.make_call(torch, double, plan.spec)() * weight).sum(), [double[r] for r in roles])
-    notes = []
-    roundoff = torch.finfo(result.dtype).eps
-    for role, g, w in zip(roles, got, wanted):
-        error = (g.double() - w).abs().max().item()
-        limit = 16 * roundoff * max(w.abs().max().item(), 1e-30) * max(1.0, result.shape[-2] ** 0.5)
-        notes.append(f"backward d{role}: greatest error {error:.3g}, limit {limit:.3g}: {'close' if error <= limit else 'off'}")
-    return notes
+        return [], ["backward: no gradient flows"]
+    weight = gradients.weight_of(torch, result)
+    found = torch.autograd.grad(result, [plan.tensors[r] for r in roles], weight.to(result.dtype), allow_unused=True)
+    got = {"d" + r: g for r, g in zip(roles, found) if g is not None}
+    if plan.is_attention and float(plan.spec.get("dropout_p") or 0) > 0:
+        return [], ["backward ran; with dropout its gradients are not compared"]
+    if not plan.is_attention and (plan.spec.get("epilogue") or "none") not in ("none", "bias"):
+        return [], ["backward ran; gradients through an activation are not compared"]
+    roundoff = gradients.roundoff_of(torch, plan, result)
+    weight = weight.to(result.dtype).double()
+    if plan.is_attention:
+        reference = gradients.attention(torch, plan, attention.arguments(torch, plan.tensors, plan.spec), weight, roundoff)
+    else:
+        reference = gradients.product(torch, plan, weight, roundoff)
+    if reference is None:
+        return [], ["backward ran; its reference would take too long, so its gradients are not compared"]
+    return gradients.compare(torch, got, *reference), ["backward reference: explicit formulas in f64; limit from the terms of each element"]
 
 
 def run(torch, job):
@@ -228,16 +276,19 @@ def run(torch, job):
     plan = Plan(torch, job)
     if mode == "captured" and plan.device.type != "cuda":
         return unavailable("no-graph", "CUDA graphs need a CUDA device; the call runs on the CPU")
+    answers = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            out = execute(torch, job, plan, mode)
+            out = execute(torch, job, plan, mode, answers)
         except (RuntimeError, TypeError, ValueError, NotImplementedError) as e:
             if type(e).__name__ == "OutOfMemoryError":
                 raise
             out = refused(e)
         except LookupError as e:
             out = unavailable("no-such-backend", str(e).strip("'\""))
+    if answers:
+        out["answers"] = answers
     own_mask = spec.get("op") == "sdpa" and float(spec.get("dropout_p") or 0) > 0 and not (job.get("policy") == "force" and job.get("backend") == "torch-math")
     if own_mask and out["outcome"] == "matched":
         out.update(unavailable("dropout-not-comparable", "it ran; torch draws its own keep mask here, so the result cannot be compared (only forced torch-math takes a given one)"))
@@ -249,19 +300,16 @@ def run(torch, job):
     return out
 
 
-def execute(torch, job, plan, mode):
-    notes, kernels, graph = [], [], None
+def execute(torch, job, plan, mode, answers):
+    notes, kernels, rows = [], [], []
     with plan.switches():
         call = plan.call()
+        api = getattr(call, "api", "")
+        notes += plan.notes
         if plan.is_attention:
-            answer = attention.choice(torch, plan.tensors, plan.spec)
-            if answer is not None:
-                notes.append(f"_fused_sdp_choice: {answer}")
-            notes += attention.can_use(torch, plan.tensors, plan.spec)
+            answers += attention.answers(torch, plan.tensors, plan.spec)
         if mode == "compiled":
-            call, more = compiled(torch, call)
-            notes += more
-            _, more, kernels = generated(torch, call)
+            call, result, kernels, more = compiled(torch, call, plan)
             notes += more
         synchronise(torch, plan.device)
         start = time.perf_counter()
@@ -273,24 +321,34 @@ def execute(torch, job, plan, mode):
             result = call()
         synchronise(torch, plan.device)
         seconds = time.perf_counter() - start
-        if plan.train:
-            notes += gradients(torch, plan, result)
-        _, seen = evidence.profile(torch, call, plan.device)
+        whole = call
+        if plan.train and mode == "captured":
+            notes.append("backward: not part of a captured call")
+        elif plan.train:
+            rows, more = compare_gradients(torch, plan, result)
+            notes += more
+            whole = with_backward(torch, plan, call) if result.requires_grad else call
+        _, seen = evidence.profile(torch, whole, plan.device, plan.size)
         # A fused attention kernel calls no library that could tell more.
         fused = plan.is_attention and plan.ran_of(evidence.names(seen), None) == "torch-cpu-flash"
-        library = [] if fused else evidence.library_calls(torch, call, plan.device)
+        library = [] if fused else evidence.library_calls(torch, whole, plan.device)
         seen["library_calls"] = library or []
-        timing = measure(torch, call, plan.device, job["bench"]) if job.get("bench") else None
+        timing = measure(torch, whole, plan.device, job["bench"]) if job.get("bench") else None
+    if mode == "compiled":
+        notes.append(f"recompiles {graphs_compiled(torch) - plan.graphs} in the calls after the first")
     ran = plan.ran_of(evidence.names(seen), library) if mode == "eager" else ran_without_operators(plan, kernels, seen["kernels"], library, mode)
     forced = job.get("backend") if job.get("policy") == "force" else ""
     told = (plan.is_attention and mode != "captured") or (forced in ("torch-mkldnn", "torch-cpu-blas") and mode == "eager")
+    seen["kernels"] = kernels + seen["kernels"]
+    seen["notes"] = notes + seen["notes"]
+    seen["api"] = api
     if forced and told and ran and ran != forced:
         return {"outcome": "refused", "evidence": seen,
                 "error": {"code": "fell-back", "text": f"{forced} was asked for, {ran} served the call", "source": "torch worker"}}
     files.write(torch, job["output"], result)
-    seen["kernels"] = kernels + seen["kernels"]
-    seen["notes"] = notes + seen["notes"]
     out = {"outcome": "matched", "seconds": seconds, "ran": ran, "evidence": seen}
+    if rows:
+        out["gradients"] = rows
     if timing:
         out["timing"] = timing
     return out

@@ -1,6 +1,7 @@
 """scaled_dot_product_attention under allow and force. One call function per attempt; who ran is told from operator names."""
 import contextlib
 import math
+import warnings
 
 # backend -> (SDPBackend name, flag of the old context manager)
 BACKENDS = {"torch-flash": ("FLASH_ATTENTION", "enable_flash"), "torch-efficient": ("EFFICIENT_ATTENTION", "enable_mem_efficient"),
@@ -68,46 +69,55 @@ def ran_of(names):
     return "torch-math" if "aten::bmm" in names or "aten::matmul" in names else ""
 
 
+def answers(torch, tensors, spec):
+    """What torch's own queries say before the call: rows of the protocol's `answers`. A query that this torch lacks, or that fails
+    with these operands, says nothing."""
+    return choice(torch, tensors, spec) + can_use(torch, tensors, spec)
+
+
 def choice(torch, tensors, spec):
-    """torch's own answer to which backend it would take, or None where the query does not exist."""
     query = getattr(torch, "_fused_sdp_choice", None)
     if query is None:
-        return None
+        return []
     args = arguments(torch, tensors, spec)
     kwargs = {"scale": args["scale"]}
     if spec.get("enable_gqa"):
         kwargs["enable_gqa"] = True
     try:
-        number = query(tensors["q"], tensors["k"], tensors["v"], args["attn_mask"], args["dropout_p"], args["is_causal"], **kwargs)
-    except Exception as e:
-        return f"error: {e}"
-    name = CHOICES.get(int(number), f"number {number}")
-    return "torch-cpu-flash" if name == "torch-flash" and tensors["q"].device.type == "cpu" else name
+        number = int(query(tensors["q"], tensors["k"], tensors["v"], args["attn_mask"], args["dropout_p"], args["is_causal"], **kwargs))
+    except Exception:  # operands that the call itself will refuse, with its own words
+        return []
+    name = CHOICES.get(number, f"number {number}")
+    if name == "torch-flash" and tensors["q"].device.type == "cpu":
+        name = "torch-cpu-flash"
+    return [{"backend": name, "query": "_fused_sdp_choice", "answer": "chosen", "text": ""}]
 
 
 def can_use(torch, tensors, spec):
-    """Answers of can_use_* with the reasons that torch warns; CUDA alone has these queries."""
-    import warnings
+    """can_use_* with the reasons that torch warns; CUDA alone has these queries."""
     if tensors["q"].device.type != "cuda" or not hasattr(torch.backends.cuda, "SDPAParams"):
         return []
     args = arguments(torch, tensors, spec)
     fields = [tensors["q"], tensors["k"], tensors["v"], args["attn_mask"], args["dropout_p"], args["is_causal"]]
     try:
         params = torch.backends.cuda.SDPAParams(*fields, bool(spec.get("enable_gqa")))
-    except TypeError:
+    except TypeError:  # before 2.5 without grouped heads
         params = torch.backends.cuda.SDPAParams(*fields)
-    notes = []
-    for name, query in (("torch-flash", "can_use_flash_attention"), ("torch-efficient", "can_use_efficient_attention"),
-                        ("torch-cudnn", "can_use_cudnn_attention")):
-        function = getattr(torch.backends.cuda, query, None)
-        if function is None:
+    rows = []
+    for backend, name in (("torch-flash", "can_use_flash_attention"), ("torch-efficient", "can_use_efficient_attention"),
+                          ("torch-cudnn", "can_use_cudnn_attention")):
+        query = getattr(torch.backends.cuda, name, None)
+        if query is None:
             continue
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            ok = function(params, debug=True)
+            try:
+                yes = query(params, debug=True)
+            except Exception:
+                continue
         reasons = "; ".join(str(w.message).split("(Triggered")[0].strip() for w in caught)
-        notes.append(f"{query}: {ok}{': ' + reasons if reasons else ''}")
-    return notes
+        rows.append({"backend": backend, "query": name, "answer": "yes" if yes else "no", "text": reasons[:2000]})
+    return rows
 
 
 def arguments(torch, tensors, spec):
@@ -130,7 +140,10 @@ def make_call(torch, tensors, spec):
         del args["scale"]
     if spec.get("enable_gqa"):
         args["enable_gqa"] = True
-    return lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v, **args)
+    given = "".join(f", {n}={a}" for n, a in args.items() if n != "attn_mask" and a) + ("" if args["attn_mask"] is None else ", attn_mask=mask")
+    call = lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v, **args)
+    call.api = f"torch.nn.functional.scaled_dot_product_attention(q, k, v{given})"
+    return call
 
 
 def math_with_keep(torch, tensors, spec):
@@ -142,4 +155,6 @@ def math_with_keep(torch, tensors, spec):
     if args["attn_mask"] is not None and args["attn_mask"].dtype == torch.bool:
         # The inner operator adds its mask; the outer one would have turned it into numbers.
         args["attn_mask"] = torch.zeros(args["attn_mask"].shape, dtype=q.dtype, device=q.device).masked_fill(~args["attn_mask"], -math.inf)
-    return lambda: torch.ops.aten._scaled_dot_product_attention_math(q, k, v, args["attn_mask"], args["dropout_p"], args["is_causal"], keep, **scale)[0]
+    call = lambda: torch.ops.aten._scaled_dot_product_attention_math(q, k, v, args["attn_mask"], args["dropout_p"], args["is_causal"], keep, **scale)[0]
+    call.api = "torch.ops.aten._scaled_dot_product_attention_math with the given dropout mask"
+    return call

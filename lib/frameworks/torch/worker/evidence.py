@@ -7,6 +7,11 @@ COPIES = {"aten::contiguous", "aten::clone", "aten::repeat_interleave", "aten::e
 SYNCS = {"cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize"}
 LAUNCHES = ("cudaLaunchKernel", "cuLaunchKernel", "cudaGraphLaunch")
 MOST = 200
+# Neither computes nor moves data: below the first level they would only hide what does.
+VIEWS = {"aten::" + n for n in ("as_strided", "view", "_unsafe_view", "expand", "transpose", "t", "permute", "reshape", "_reshape_alias", "unsqueeze", "squeeze",
+                                "select", "slice", "narrow", "detach", "alias", "resolve_conj", "resolve_neg", "empty", "empty_like", "empty_strided", "scalar_tensor",
+                                "to", "lift_fresh", "result_type", "is_nonzero", "item", "_local_scalar_dense")}
+DEEPEST = 4  # sdpa, its math form, matmul, bmm: the product below attention is still shown
 
 
 class _Quiet:
@@ -81,8 +86,8 @@ def library_calls(torch, call, device):
     return [{"name": n, "detail": d, "origin": "library log", "count": c} for (n, d), c in found.items()][:MOST]
 
 
-def profile(torch, call, device):
-    """Runs `call` once under the profiler; returns (result, evidence)."""
+def profile(torch, call, device, size):
+    """Runs `call` once under the profiler; returns (result, evidence). `size`: bytes of an element of the call's operands."""
     from torch.profiler import ProfilerActivity
     activities = [ProfilerActivity.CPU]
     if device.type == "cuda":
@@ -93,7 +98,7 @@ def profile(torch, call, device):
             if device.type == "cuda":
                 torch.cuda.synchronize()
         events = list(profiler.events())
-    return result, summarise(events, device)
+    return result, summarise(events, device, size)
 
 
 def _depth(event):
@@ -109,14 +114,14 @@ def _shapes(event):
     return " ".join("x".join(str(n) for n in s) for s in shapes[:4] if all(isinstance(n, int) for n in s))
 
 
-def _bytes(event):
+def _bytes(event, size):
     shapes = [s for s in (getattr(event, "input_shapes", None) or []) if s]
     n = 1
     for extent in shapes[0] if shapes else []:
         if not isinstance(extent, int):
             return 0
         n *= extent
-    return n * 4 if shapes else 0
+    return n * size if shapes else 0
 
 
 def _kernels_of(events):
@@ -131,7 +136,7 @@ def _kernels_of(events):
     return found
 
 
-def summarise(events, device):
+def summarise(events, device, size):
     cpu = [e for e in events if str(e.device_type).endswith("CPU")]
     operators, conversions, syncs = [], [], []
     for e in cpu:
@@ -141,17 +146,17 @@ def summarise(events, device):
         if not e.name.startswith("aten::") and "::" not in e.name:
             continue
         depth = _depth(e)
-        if depth <= 2 and len(operators) < MOST:
+        if depth <= DEEPEST and len(operators) < MOST and (depth == 0 or e.name not in VIEWS):
             operators.append({"name": "  " * depth + e.name, "detail": _shapes(e), "origin": "profiler", "count": 1,
                               "seconds": e.cpu_time_total * 1e-6})
         parent = e.cpu_parent.name if e.cpu_parent else ""
-        if e.name == "aten::_to_copy" or (e.name == "aten::copy_" and parent not in CASTS | COPIES):
-            conversions.append({"kind": "cast" if e.name == "aten::_to_copy" else "copy", "what": f"{e.name} in {parent or 'the call'} {_shapes(e)}",
-                                "bytes": _bytes(e)})
+        what = f"{e.name} in {parent or 'the call'} {_shapes(e)}".rstrip()
+        if e.name == "aten::_to_copy":
+            conversions.append({"kind": "cast", "what": what, "bytes": _bytes(e, max(size, 4))})  # to f32 in every case seen
         elif e.name in PADS:
-            conversions.append({"kind": "padding", "what": f"{e.name} {_shapes(e)}", "bytes": _bytes(e)})
-        elif e.name in ("aten::clone", "aten::repeat_interleave"):
-            conversions.append({"kind": "copy", "what": f"{e.name} in {parent or 'the call'} {_shapes(e)}", "bytes": _bytes(e)})
+            conversions.append({"kind": "padding", "what": what, "bytes": _bytes(e, size)})
+        elif e.name in ("aten::clone", "aten::repeat_interleave") or (e.name == "aten::copy_" and parent not in CASTS | COPIES):
+            conversions.append({"kind": "copy", "what": what, "bytes": _bytes(e, size)})
     kernels = [{"name": name, "origin": "profiler", "count": count, "seconds": seconds} for name, (count, seconds) in _kernels_of(events).items()]
     notes = []
     if device.type == "cuda" and not kernels:

@@ -1,9 +1,6 @@
 """Matrix products: the default call for x @ W, single entry points under force, quantized kernels."""
 import contextlib
 
-ENTRY = {"torch-matmul", "torch-mm", "torch-bmm", "torch-mv", "torch-linear", "torch-addmm-lt", "torch-mkldnn", "torch-int-mm", "torch-scaled-mm",
-         "torch-tinygemm-int4"}
-
 
 def switches(torch, spec):
     """TF32, reduced precision, determinism and the preferred library of the spec, restored on exit."""
@@ -32,55 +29,94 @@ def _activation(torch, spec):
         return torch.relu
     if "gelu" in epilogue:
         return lambda y: torch.nn.functional.gelu(y, approximate="tanh")
-    return lambda y: y
+
+    def nothing(y):
+        return y
+    return nothing
+
+
+def named(api, call):
+    """The call with what a program would have written, for the report."""
+    call.api = api
+    return call
+
+
+def _after(torch, spec, bias):
+    """(text, function) of what follows a product that takes neither bias nor activation."""
+    act = _activation(torch, spec)
+    text = (" + bias" if bias is not None else "") + (f", then {spec['epilogue'].replace('bias+', '')}" if act.__name__ != "nothing" else "")
+    return text, (lambda y: act(y + bias)) if bias is not None else act
 
 
 def make_call(torch, tensors, spec):
     """What a program that writes x @ W (and a bias, and an activation) calls."""
     x, w, bias = tensors["x"], tensors["w"], tensors.get("bias")
-    act = _activation(torch, spec)
     if bias is not None and w.dim() == 2:
+        act = _activation(torch, spec)
         weight = w.t()  # linear stores (out, in); a view, so a transposed spec gives the usual layout
-        return lambda: act(torch.nn.functional.linear(x, weight, bias.reshape(-1) if bias.dim() > 1 and bias.numel() == bias.shape[-1] else bias))
-    if bias is not None:
-        return lambda: act(x @ w + bias)
-    return lambda: act(x @ w)
+        flat = bias.reshape(-1) if bias.dim() > 1 and bias.numel() == bias.shape[-1] else bias
+        return named("torch.nn.functional.linear(x, w.t(), bias)" + _after(torch, spec, None)[0], lambda: act(torch.nn.functional.linear(x, weight, flat)))
+    text, after = _after(torch, spec, bias)
+    return named("x @ w" + text, lambda: after(x @ w))
 
 
-def forced_call(torch, backend, tensors, spec):
-    """One entry point alone; LookupError when it has no meaning for these operands (the message says why)."""
+ENTRIES = {"mm": "torch-mm", "bmm": "torch-bmm", "mv": "torch-mv", "linear": "torch-linear", "addmm": "torch-addmm-lt", "int_mm": "torch-int-mm",
+           "scaled_mm": "torch-scaled-mm"}
+
+
+def entry_of(spec):
+    """The entry point that the spec names, or that its types leave as the only one; "" for an ordinary product."""
+    named_call = (spec.get("extra") or {}).get("call")
+    if named_call in ENTRIES:
+        return ENTRIES[named_call]
+    x, w = str((spec.get("x") or {}).get("dtype")), str((spec.get("w") or {}).get("dtype"))
+    if x == w == "s8":
+        return "torch-int-mm"  # matmul of bytes gives bytes
+    return "torch-scaled-mm" if x.startswith("f8") and w.startswith("f8") else ""
+
+
+def forced_call(torch, backend, tensors, spec, kind):
+    """One entry point alone; LookupError when it has no meaning for these operands (the message says why). `kind`: the result's type."""
     x, w, bias = tensors["x"], tensors["w"], tensors.get("bias")
-    act = _activation(torch, spec)
-    plus = (lambda y: y + bias) if bias is not None else (lambda y: y)
+    text, after = _after(torch, spec, bias)
     if backend in ("torch-matmul", "torch-cpu-blas"):
         return make_call(torch, tensors, spec)
     if backend == "torch-mm":
-        return lambda: act(plus(torch.mm(x, w)))
+        return named("torch.mm(x, w)" + text, lambda: after(torch.mm(x, w)))
     if backend == "torch-bmm":
-        return lambda: act(plus(torch.bmm(x, w)))
+        return named("torch.bmm(x, w)" + text, lambda: after(torch.bmm(x, w)))
     if backend == "torch-mv":
         if w.shape[-1] != 1:
             raise LookupError("mv needs one column")
-        return lambda: act(plus(torch.mv(x, w[:, 0]).unsqueeze(-1)))
+        return named("torch.mv(x, w[:, 0])" + text, lambda: after(torch.mv(x, w[:, 0]).unsqueeze(-1)))
     if backend in ("torch-linear", "torch-addmm-lt"):
         if w.dim() != 2:
             raise LookupError(f"{backend} needs a 2-d weight")
+        act = _activation(torch, spec)
+        flat = None if bias is None else bias.reshape(-1)
         if backend == "torch-linear":
-            return lambda: act(torch.nn.functional.linear(x, w.t(), None if bias is None else bias.reshape(-1)))
+            return named("torch.nn.functional.linear(x, w.t(), bias)", lambda: act(torch.nn.functional.linear(x, w.t(), flat)))
         if bias is None:
             raise LookupError("addmm needs a bias")
-        return lambda: act(torch.addmm(bias.reshape(-1), x, w))
+        return named("torch.addmm(bias, x, w)", lambda: act(torch.addmm(flat, x, w)))
     if backend == "torch-mkldnn":
         if not torch.backends.mkldnn.is_available():
             raise LookupError("this torch was built without oneDNN")
         return make_call(torch, tensors, spec)
     if backend == "torch-int-mm":
-        return lambda: torch._int_mm(x, w)
+        return named("torch._int_mm(x, w)", lambda: _entry(torch, "_int_mm")(x, w))
     if backend == "torch-scaled-mm":
         one = torch.ones((), dtype=torch.float32, device=x.device)
-        kind = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}.get(spec.get("out_dtype") or "bf16")
-        return lambda: torch._scaled_mm(x, w, scale_a=one, scale_b=one, out_dtype=kind, bias=bias)
+        return named("torch._scaled_mm(x, w, 1, 1)", lambda: _entry(torch, "_scaled_mm")(x, w, scale_a=one, scale_b=one, out_dtype=kind, bias=bias))
     raise LookupError(f"this worker has no backend {backend}")
+
+
+def _entry(torch, name):
+    """An entry point of torch, or LookupError: older releases lack some."""
+    found = getattr(torch, name, None) or getattr(torch.ops.aten, name, None)
+    if found is None:
+        raise LookupError(f"torch {torch.__version__} has no {name}")
+    return found
 
 
 def _codes(torch, tensors, spec):
@@ -112,60 +148,150 @@ def dequantized(torch, tensors, spec):
         index = torch.arange(k, device=codes.device) // max(1, -(-k // groups))
     if "zeros" in tensors:
         codes = codes - tensors["zeros"].to(torch.float32)[index]
-    return (codes * scales[index]).to(tensors["x"].dtype)
-
-
-def quantized_call(torch, backend, tensors, spec):
     x = tensors["x"]
-    act = _activation(torch, spec)
-    if backend in ("", "torch-matmul", "torch-dequant"):
-        bias = tensors.get("bias")
-        plus = (lambda y: y + bias) if bias is not None else (lambda y: y)
-        return lambda: act(plus(x @ dequantized(torch, tensors, spec)))
-    if backend == "torch-int-mm" or backend == "torch-scaled-mm":
-        return forced_call(torch, backend, tensors, spec)
+    return (codes * scales[index]).to(x.dtype if "x_scales" not in tensors else torch.float32)
+
+
+# Entry points for packed weights, fastest first. torch itself chooses none of them: the program (or torchao) has to.
+QUANTIZED = ("torch-tinygemm-int4", "torch-int8pack", "torch-int-mm", "torch-scaled-mm")
+
+
+def entry_points(spec, device):
+    """Those that may serve this spec at all, whatever their limits; the dequantized product is always the last."""
+    quant, x, w = spec.get("quant") or {}, (spec.get("x") or {}).get("dtype"), (spec.get("w") or {}).get("dtype")
+    out = []
+    if quant.get("bits") == 4:
+        out = ["torch-tinygemm-int4"]
+    elif quant.get("bits") == 8 and x == "s8" and w == "s8":
+        out = ["torch-int-mm"]
+    elif quant.get("bits") == 8 and str(x).startswith("f8") and str(w).startswith("f8"):
+        out = ["torch-scaled-mm"]
+    elif quant.get("bits") == 8 and device == "cpu":
+        out = ["torch-int8pack"]
+    return out + ["torch-dequant"]
+
+
+def first_that_runs(torch, names, tensors, spec, kind):
+    """(name, call, reasons): the first entry point that takes the call. Each refusal is kept with its own words."""
+    refusals = []
+    for name in names:
+        try:
+            call = quantized_call(torch, name, tensors, spec, kind)
+            call()
+            return name, call, refusals
+        except (LookupError, RuntimeError, TypeError, ValueError, NotImplementedError) as e:
+            if type(e).__name__ == "OutOfMemoryError":
+                raise
+            refusals.append(f"{name} passed over: {str(e).strip(chr(39) + chr(34))[:500]}")
+    raise LookupError("; ".join(refusals) or "no entry point is allowed")
+
+
+def quantized_call(torch, backend, tensors, spec, kind):
+    text, after = _after(torch, spec, tensors.get("bias"))
+    finish = lambda y: after(y).to(kind)
+    if backend == "torch-dequant":
+        return named("x @ dequantize(w)" + text, lambda: finish(_plain(torch, tensors) @ dequantized(torch, tensors, spec)))
+    if "group_index" in tensors:
+        raise LookupError(f"{backend} knows no activation order")
     if backend == "torch-tinygemm-int4":
-        return _tinygemm(torch, tensors, spec)
-    raise LookupError(f"this worker has no quantized backend {backend}")
+        api, product = _tinygemm(torch, tensors, spec)
+    elif backend == "torch-int8pack":
+        api, product = _int8pack(torch, tensors, spec)
+    elif backend == "torch-int-mm":
+        api, product = _int_mm(torch, tensors)
+    elif backend == "torch-scaled-mm":
+        api, product = _scaled_mm(torch, tensors, kind)
+    else:
+        raise LookupError(f"this worker has no quantized backend {backend}")
+    return named(api + text, lambda: finish(product()))
+
+
+def _plain(torch, tensors):
+    """x as numbers: 8-bit codes times their scale of each row."""
+    x = tensors["x"]
+    if "x_scales" not in tensors:
+        return x
+    scaled = x.to(torch.float32) * tensors["x_scales"].reshape(-1, 1)
+    return scaled
+
+
+def _one_scale_a_column(tensors, n, what):
+    """Scales as (1, N); LookupError where the weight is scaled in groups along K."""
+    scales = tensors["scales"]
+    if scales.shape[0] != 1:
+        raise LookupError(f"{what} takes one scale a column, this weight has {scales.shape[0]} groups")
+    return scales.expand(1, n)
+
+
+def _int8pack(torch, tensors, spec):
+    if "zeros" in tensors:
+        raise LookupError("_weight_int8pack_mm takes no zero points")
+    x, codes = tensors["x"], _codes(torch, tensors, spec)
+    scales = _one_scale_a_column(tensors, codes.shape[1], "_weight_int8pack_mm").reshape(-1).to(x.dtype).contiguous()
+    if codes.numel() and codes.max() > 127:
+        raise LookupError("_weight_int8pack_mm takes signed codes, these are unsigned")
+    if x.dtype == torch.bfloat16 and codes.shape[0] % 8:
+        raise LookupError("not run: with BF16 and a K that is no multiple of 8 the kernel ends the process by a segmentation fault")
+    weight = codes.t().contiguous().to(torch.int8)
+    entry = _entry(torch, "_weight_int8pack_mm")
+    return "torch._weight_int8pack_mm(x, w, scales)", lambda: entry(x, weight, scales)
+
+
+def _int_mm(torch, tensors):
+    if "zeros" in tensors:
+        raise LookupError("_int_mm takes no zero points")
+    x, w = tensors["x"], tensors["w"]
+    if x.dtype != torch.int8 or getattr(w, "dtype", None) != torch.int8 or "x_scales" not in tensors:
+        raise LookupError("_int_mm takes signed 8-bit codes on both sides")
+    scales = _one_scale_a_column(tensors, w.shape[-1], "_int_mm").to(torch.float32)
+    rows = tensors["x_scales"].reshape(-1, 1)
+    entry = _entry(torch, "_int_mm")
+    return "torch._int_mm(x, w) * scales", lambda: entry(x, w).to(torch.float32) * rows * scales
+
+
+def _scaled_mm(torch, tensors, kind):
+    if "x_scales" not in tensors or not tensors["w"].is_floating_point():
+        raise LookupError("_scaled_mm takes f8 on both sides")
+    x, w = tensors["x"], tensors["w"]
+    rows = tensors["x_scales"].reshape(-1, 1).contiguous()
+    columns = _one_scale_a_column(tensors, w.shape[-1], "_scaled_mm").to(torch.float32).contiguous()
+    entry = _entry(torch, "_scaled_mm")
+    return "torch._scaled_mm(x, w, row scales, column scales)", lambda: entry(x, w, scale_a=rows, scale_b=columns, out_dtype=kind if kind.itemsize > 1 else torch.bfloat16)
 
 
 def _tinygemm(torch, tensors, spec):
     quant = spec.get("quant") or {}
     if quant.get("bits") != 4:
-        raise LookupError("tinygemm multiplies 4-bit weights")
-    if "group_index" in tensors:
-        raise LookupError("tinygemm knows no activation order")
+        raise LookupError("_weight_int4pack_mm multiplies 4-bit weights")
     codes = _codes(torch, tensors, spec)
     zeros = tensors["zeros"].to(torch.float32) if "zeros" in tensors else None
     if (spec.get("w") or {}).get("dtype") == "s4":
         codes = codes + 8  # unsigned nibbles; the middle of the range is 8
         zeros = torch.full_like(tensors["scales"], 8, dtype=torch.float32) if zeros is None else zeros + 8
+    n = codes.shape[1]
     scales = tensors["scales"].to(torch.float32)
     if zeros is None:
         zeros = torch.zeros_like(scales)
     # The kernel computes (code - 8) * scale + zero.
     shift = (8 - zeros) * scales
-    both = torch.stack((scales, shift), dim=-1).to(tensors["x"].dtype).contiguous()
-    group = max(1, codes.shape[0] // scales.shape[0])
     x = tensors["x"]
+    both = torch.stack((scales.expand(-1, n), shift.expand(-1, n)), dim=-1).to(x.dtype).contiguous()
+    group = max(1, codes.shape[0] // scales.shape[0])
     weight = codes.t().contiguous().to(torch.int32)
-    if x.device.type == "cpu" and hasattr(torch.ops.aten, "_convert_weight_to_int4pack_for_cpu"):
-        packed = torch.ops.aten._convert_weight_to_int4pack_for_cpu(weight, 1)
-        return lambda: torch.ops.aten._weight_int4pack_mm_for_cpu(x, packed, group, both)
-    if x.device.type == "cuda":
-        n = weight.shape[0]
-        nibbles = (weight[:, ::2] << 4 | weight[:, 1::2]).to(torch.uint8)
-        try:
-            packed = torch._convert_weight_to_int4pack(nibbles, 8)
-        except RuntimeError:  # before 2.5 the codes came unpacked
-            packed = torch._convert_weight_to_int4pack(weight, 8)
-        del n
-        return lambda: torch._weight_int4pack_mm(x, packed, group, both)
-    raise LookupError("this torch has no packed 4-bit product for this device")
+    if x.device.type == "cpu":
+        packed = _entry(torch, "_convert_weight_to_int4pack_for_cpu")(weight, 1)
+        entry = _entry(torch, "_weight_int4pack_mm_for_cpu")
+        return "torch._weight_int4pack_mm_for_cpu(x, w, group, scales and zeros)", lambda: entry(x, packed, group, both)
+    pack, entry = _entry(torch, "_convert_weight_to_int4pack"), _entry(torch, "_weight_int4pack_mm")
+    try:
+        packed = pack((weight[:, ::2] << 4 | weight[:, 1::2]).to(torch.uint8), 8)
+    except RuntimeError:  # before 2.5 the codes came unpacked
+        packed = pack(weight, 8)
+    return "torch._weight_int4pack_mm(x, w, group, scales and zeros)", lambda: entry(x, packed, group, both)
 
 
 # aten operator -> backend, innermost first.
-OPERATORS = [("aten::_int_mm", "torch-int-mm"), ("aten::_scaled_mm", "torch-scaled-mm"), ("aten::_weight_int4pack_mm", "torch-tinygemm-int4"),
+OPERATORS = [("aten::_weight_int8pack_mm", "torch-int8pack"), ("aten::_int_mm", "torch-int-mm"), ("aten::_scaled_mm", "torch-scaled-mm"), ("aten::_weight_int4pack_mm", "torch-tinygemm-int4"),
              ("aten::_weight_int4pack_mm_for_cpu", "torch-tinygemm-int4"), ("aten::bmm", "torch-bmm"), ("aten::baddbmm", "torch-bmm"),
              ("aten::addmm", "torch-addmm"), ("aten::mm", "torch-mm"), ("aten::mv", "torch-mv"), ("aten::addmv", "torch-mv"), ("aten::dot", "torch-dot")]
 

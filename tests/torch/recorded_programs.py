@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Programs recorded and diagnosed as their author would: three small ones, and real architectures of transformers with random
+weights. Each on the torch that ran it, and against the rules of a GPU that is not here."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from torch_support import interpreters, report, require_torch, run
+
+PROGRAMS = pathlib.Path(__file__).parent / "programs"
+MODELS = ("bert", "gpt2", "llama", "t5", "whisper", "vit")
+PYTHON = None
+WITH_TRANSFORMERS = None
+
+
+def version(python):
+    text = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True).stdout
+    return tuple(int(n) for n in text.split("+")[0].split(".")[:2])
+
+
+def has_transformers(python):
+    return subprocess.run([python, "-c", "import importlib.util, sys; sys.exit(importlib.util.find_spec('transformers') is None)"]).returncode == 0
+
+
+class Recorded(unittest.TestCase):
+    def record(self, python, *words):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = os.path.join(folder.name, "calls.jsonl")
+        code, _, err = run("record", "-o", path, "--", python, *words)
+        self.assertEqual(code, 0, err[-3000:])
+        self.assertNotIn("left out", err)
+        return path, [json.loads(line) for line in pathlib.Path(path).read_text().splitlines()]
+
+    def diagnose(self, path, *options):
+        code, seen, err = report("run", path, "--framework", "torch", *options)
+        self.assertIn(code, (0, 5), err[-2000:])
+        for case in seen["cases"]:
+            self.assertFalse(case.get("problems"), case.get("problems"))
+            rul = [f for f in case["findings"] + [f for c in case["candidates"] for f in c["findings"]] if f["id"].startswith("RUL")]
+            self.assertFalse(rul, (case["title"], rul))
+            for candidate in case["candidates"]:
+                for attempt in candidate["attempts"]:
+                    self.assertNotIn(attempt["outcome"], ("off", "failed", "crashed", "timed-out"), (case["title"], candidate["backend"], attempt["error"]))
+        return seen
+
+    def selected(self, seen, op):
+        return {case["decision"]["selected"] for case in seen["cases"] if case["spec"]["op"] == op}
+
+
+class SmallPrograms(Recorded):
+    def test_padding_mask(self):
+        path, specs = self.record(PYTHON, str(PROGRAMS / "padding_mask.py"))
+        attention = [s for s in specs if s["op"] == "sdpa"]
+        self.assertEqual([s["extra"]["count"] for s in attention], [6])
+        self.assertEqual(attention[0]["mask"]["shape"], [4, 1, 1, 128])
+        self.assertTrue(attention[0]["extra"]["call_site"].startswith("padding_mask.py:"), attention[0]["extra"])
+        here = self.diagnose(path, "--python", PYTHON)
+        self.assertEqual(self.selected(here, "sdpa"), {"torch-cpu-flash"})
+        gpu = self.diagnose(path, "--target", "h100-sxm", "--torch-version", "2.8.0")
+        case = next(c for c in gpu["cases"] if c["spec"]["op"] == "sdpa")
+        flash = next(c for c in case["candidates"] if c["backend"] == "torch-flash")
+        self.assertIn("TFL005", [f["id"] for f in flash["findings"] if f["status"] == "unmet"])
+
+    def test_grouped_heads_and_a_long_context(self):
+        path, specs = self.record(PYTHON, str(PROGRAMS / "grouped_long.py"))
+        self.assertEqual(sum(s["extra"]["count"] for s in specs), 5)
+        seen = self.diagnose(path, "--python", PYTHON)
+        told = seen["recorded"][0]
+        self.assertEqual((told["calls"], told["specs"]), (5, 5))
+        if version(PYTHON) < (2, 9):  # the fused kernel of the processor learned grouped heads in 2.9
+            self.assertEqual(self.selected(seen, "sdpa"), {"torch-math"})
+            self.assertEqual((told["missed_calls"], told["missed_share"], told["missed_work_share"]), (5, 1, 1))
+            place = told["places"][0]
+            self.assertTrue(place["where"].startswith("grouped_long.py:"), place)
+            self.assertIn("TCP", place["why"])
+            self.assertIn("repeat", place["fix"])
+        else:
+            self.assertEqual(self.selected(seen, "sdpa"), {"torch-cpu-flash"})
+            self.assertEqual(told["missed_calls"], 0)
+
+    def test_transposed_weight(self):
+        path, specs = self.record(PYTHON, str(PROGRAMS / "transposed_weight.py"))
+        last, every = sorted(specs, key=lambda s: len(s["x"]["shape"]))
+        self.assertEqual((last["extra"]["count"], every["extra"]["count"]), (3, 2))
+        self.assertEqual(last["w"]["strides"], [1, 256])
+        seen = self.diagnose(path, "--python", PYTHON)
+        status = {len(c["spec"]["x"]["shape"]): c for c in seen["cases"]}
+        self.assertEqual(status[2]["verdict"]["status"], "fast-path")
+        self.assertFalse([v for k in status[2]["candidates"] for a in k["attempts"] for v in a["evidence"]["conversions"]])
+        self.assertEqual(status[3]["verdict"]["status"], "fallback")
+        self.assertTrue(any("copy" in b for b in status[3]["verdict"]["because"]), status[3]["verdict"])
+
+
+class Architectures(Recorded):
+    def test_each(self):
+        if WITH_TRANSFORMERS is None:
+            self.skipTest("skipped: no transformers beside a torch")
+        for name in MODELS:
+            with self.subTest(model=name):
+                path, specs = self.record(WITH_TRANSFORMERS, str(PROGRAMS / "model.py"), name)
+                self.assertTrue(any(s["op"] == "gemm" for s in specs))
+                self.assertTrue(all("from model.py:" in s["extra"]["call_site"] for s in specs), [s["extra"] for s in specs][:3])
+                here = self.diagnose(path, "--python", WITH_TRANSFORMERS)
+                told = here["recorded"][0]
+                self.assertEqual(told["calls"], sum(s["extra"]["count"] for s in specs))
+                self.assertEqual(told["undetermined_calls"], 0, told)
+                gpu = self.diagnose(path, "--target", "h100-sxm", "--torch-version", "2.8.0")
+                self.assertEqual(gpu["recorded"][0]["calls"], told["calls"])
+                self.assertEqual(gpu["recorded"][0]["undetermined_calls"], 0, gpu["recorded"][0])
+
+
+if __name__ == "__main__":
+    found = require_torch()
+    PYTHON = found[0]
+    WITH_TRANSFORMERS = next((p for p in interpreters() if has_transformers(p)), None)
+    if WITH_TRANSFORMERS is None:
+        print("skipped: no transformers beside a torch")
+    unittest.main()
