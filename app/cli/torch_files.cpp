@@ -51,6 +51,7 @@ std::optional<session::WorkerKind> torch_worker(const RunOptions& run) {
   // No byte code beside the installed files, and output that is there when the worker dies.
   kind.environment = {{"PYTHONDONTWRITEBYTECODE", "1"}, {"PYTHONUNBUFFERED", "1"}};
   kind.start_timeout = 180;  // a first import from a cold disk reads gigabytes
+  if (const double given = std::strtod(variable("DISPATCHDOCTOR_START_SECONDS").c_str(), nullptr); given > 0) kind.start_timeout = given;
   return kind;
 }
 

@@ -70,11 +70,11 @@ struct Conversion {  // copy, cast, padding, layout change that a backend made s
 };
 
 struct Evidence {
-  std::string api;  // the call in the framework's own words; empty for backends of this tool
   std::vector<Operation> operators, library_calls, kernels;
   std::vector<Conversion> conversions;
   std::vector<Operation> syncs;
   std::vector<std::string> notes;  // e.g. "scores materialised: 4 MiB"
+  std::string api;                 // the call in the framework's own words; empty for backends of this tool
 };
 
 struct Timing {
@@ -108,9 +108,9 @@ struct Candidate {
   std::string backend, layer, eligibility;  // eligibility: eligible|blocked|unknown
   bool fast = false;                        // counts as the fast path
   Grade grade = Grade::modelled;
-  std::vector<Answer> answers;
   std::vector<Finding> findings;
   std::vector<Attempt> attempts;
+  std::vector<Answer> answers;
 };
 
 struct Step {

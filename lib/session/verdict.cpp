@@ -35,7 +35,7 @@ std::string hidden_work(const Case& c, const Candidate& selected) {
   std::int64_t bytes = 0;
   std::string what;
   for (const report::Conversion& v : a->evidence.conversions) {
-    if (v.bytes <= 0) continue;
+    if (v.bytes <= 0 || v.kind.rfind("result", 0) == 0) continue;
     bytes += v.bytes;
     what += fmt::format("{}{}: {}", what.empty() ? "" : ", ", v.kind, v.what);
   }

@@ -40,13 +40,15 @@ bool fuses_bias(const spec::OpSpec& spec, const facts::FactSet& f) {
   return g.x.shape.size() == 2 || text(f, Id::call) == "addmm" || flag(f, Id::x_contiguous).value_or(true);
 }
 
-// The entry point that the call names, or that its types leave as the only one: matmul of bytes gives bytes.
-std::string entry_of(const spec::Gemm& g, const facts::FactSet& f) {
-  const std::string call = text(f, Id::call);
-  if ((!call.empty() && call != "matmul" && call != "linear") || g.quant) return call;
+// The entry point that the call names, or that its types leave as the only one (matmul of bytes gives bytes); empty for an
+// ordinary product.
+std::string entry_of(const spec::Gemm& g) {
+  const auto it = g.extra.find("call");
+  if (it != g.extra.end() && it->second != "matmul" && it->second != "linear") return it->second;
   const auto is_f8 = [](core::DType t) { return t == core::DType::f8_e4m3 || t == core::DType::f8_e5m2; };
+  if (g.quant) return {};
   if (g.x.dtype == core::DType::s8 && g.w.dtype == core::DType::s8) return "int_mm";
-  return is_f8(g.x.dtype) && is_f8(g.w.dtype) ? "scaled_mm" : call;
+  return is_f8(g.x.dtype) && is_f8(g.w.dtype) ? "scaled_mm" : "";
 }
 
 // A candidate under the name that GPUs have for it, with the limits that it has on a processor.
@@ -102,21 +104,23 @@ class TorchProducts final : public ProductFramework {
       for (const auto part : {torch_gemm::matmul_rules(), torch_gemm::linear_rules()}) all.insert(all.end(), part.begin(), part.end());
       return all;
     }();
-    const auto it = gemm_of(spec).extra.find("call");
-    const bool direct = it != gemm_of(spec).extra.end() && it->second != "matmul" && it->second != "linear";
+    const bool direct = gemm_of(spec).quant || !entry_of(gemm_of(spec)).empty();
     return direct ? std::span<const Rule>() : std::span<const Rule>(both);
   }
 
   std::vector<Candidate> candidates(const spec::OpSpec& spec, const facts::FactSet& f) const override {
     const bool cpu = text(f, Id::device_type) == "cpu";
-    if (auto special = narrow(entry_of(gemm_of(spec), f), cpu); !special.empty()) return special;
+    if (auto special = narrow(entry_of(gemm_of(spec)), cpu); !special.empty()) return special;
     if (gemm_of(spec).quant) return packed(gemm_of(spec), cpu);
     const Route route = route_of(gemm_of(spec), f);
     std::vector<Candidate> out;
     if (cpu) {
       out.push_back(candidate("torch-mkldnn", "oneDNN primitive", Speed::fast));
-      if (route == Route::bmm) out.push_back(candidate("torch-bmm", "MKL batched product, or one product per matrix", Speed::fallback));
-      else out.push_back(last_resort("torch-cpu-blas", "MKL, OpenBLAS or plain loops", Speed::fallback));
+      // A BLAS library multiplies in the types that it has; the others go through plain loops.
+      const core::DType type = gemm_of(spec).x.dtype;
+      const Speed blas = type == core::DType::f32 || type == core::DType::f64 ? Speed::fast : Speed::fallback;
+      if (route == Route::bmm) out.push_back(candidate("torch-bmm", "MKL batched product, or one product per matrix", blas));
+      else out.push_back(last_resort("torch-cpu-blas", "MKL, OpenBLAS or plain loops", blas));
       return out;
     }
     if (route == Route::mm && fuses_bias(spec, f)) out.push_back(candidate("torch-addmm-lt", "cuBLASLt with the bias fused", Speed::fast));

@@ -1,5 +1,5 @@
 """Products with a weight that is tied to an embedding: once as a transposed view, which costs nothing, and once with
-activations whose batch and time axes were swapped, which are copied before the product."""
+activations whose batch and time axes were swapped, so that the weight is multiplied once for every sequence."""
 import torch
 
 torch.manual_seed(0)

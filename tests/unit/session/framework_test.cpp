@@ -5,6 +5,7 @@
 #include "facts/derive.hpp"
 #include "session/diagnose.hpp"
 #include "session/framework_case.hpp"
+#include "session/modes.hpp"
 #include "support/catch.hpp"
 
 using namespace dd;
@@ -146,6 +147,38 @@ TEST_CASE("framework: a query of the library against the rules and the run, in b
     const auto& fused = candidate(c, "torch-cpu-flash");
     CHECK_FALSE(has(fused.findings, "RUL004"));
     CHECK(has(fused.findings, "RUL005"));
+  }
+}
+
+TEST_CASE("framework: modes side by side, and where they differ") {
+  const auto mode = [](const char* name, const char* which, Outcome outcome, std::vector<std::string> kernels) {
+    ModeRun run{name, which, {}};
+    run.attempt.outcome = outcome;
+    if (outcome == Outcome::unavailable) run.attempt.error = report::Error{"no-graph", "no device", ""};
+    for (std::string& k : kernels) run.attempt.evidence.kernels.push_back({std::move(k), "", "profiler", 1, {}});
+    return run;
+  };
+  const auto fallback = [](const std::string& name) { return name == "torch-math"; };
+  const auto one_with = [](const std::vector<std::string>& lines, std::string_view part) {
+    return std::count_if(lines.begin(), lines.end(), [&](const std::string& l) { return l.find(part) != std::string::npos; }) == 1;
+  };
+  CHECK(compare_modes({mode("eager", "torch-flash", Outcome::matched, {"a"})}, fallback).empty());
+  SECTION("another backend, another kernel, and a fallback in the graph") {
+    const auto lines = compare_modes({mode("eager", "torch-flash", Outcome::matched, {"flash"}), mode("captured", "torch-math", Outcome::matched, {"gemm", "softmax"})}, fallback);
+    CHECK(lines.size() == 5);
+    CHECK(one_with(lines, "the graph holds the fallback torch-math"));
+    CHECK(one_with(lines, "eager takes torch-flash, captured takes torch-math"));
+    CHECK(one_with(lines, "device kernels differ: eager launches flash, captured launches gemm, softmax"));
+  }
+  SECTION("what the evidence does not name is not compared") {
+    const auto lines = compare_modes({mode("eager", "torch-flash", Outcome::matched, {"a"}), mode("compiled", "", Outcome::matched, {})}, fallback);
+    CHECK(lines.size() == 2);
+    CHECK(one_with(lines, "mode compiled: matched, backend not told by the evidence"));
+  }
+  SECTION("a mode that could not be run gives its reason") {
+    const auto lines = compare_modes({mode("eager", "torch-flash", Outcome::matched, {"a"}), mode("captured", "", Outcome::unavailable, {})}, fallback);
+    CHECK(lines.size() == 2);
+    CHECK(one_with(lines, "mode captured: unavailable, no device"));
   }
 }
 

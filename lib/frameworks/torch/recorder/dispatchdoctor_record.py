@@ -45,28 +45,29 @@ def _kind_of(code):
 
 
 def _frames():
-    """((code, line) of the nearest frame outside torch, the same of the nearest one in the program itself)."""
+    """(code, line) of the nearest frame outside torch, of the module behind it where that is a helper's file, and of the nearest frame
+    in the program itself; each may be missing."""
     frame = sys._getframe(2)
-    near = own = None
+    near = module = own = None
     while frame is not None:
-        kind = _kind_of(frame.f_code)
+        code = frame.f_code
+        kind = _kind_of(code)
+        if kind == "program":
+            own = (code, frame.f_lineno)
+            break
         if kind != "torch":
-            at = (frame.f_code, frame.f_lineno)
-            near = near or at
-            if kind == "program":
-                own = at
-                break
+            if near is None:
+                near = (code, frame.f_lineno)
+            elif module is None and code.co_name == "forward" and code.co_filename != near[0].co_filename:
+                module = (code, frame.f_lineno)
         frame = frame.f_back
-    return near, own
+    return near, module, own
 
 
 def _site(frames):
     """file:line, and for a call inside a package where the program entered it."""
-    near, own = frames
-    if near is None:
-        return "?"
-    text = lambda at: f"{os.path.basename(at[0].co_filename)}:{at[1]}"
-    return text(near) if own is None or own == near else f"{text(near)} from {text(own)}"
+    places = [f"{os.path.basename(code.co_filename)}:{line}" for code, line in filter(None, frames)]
+    return " from ".join(places) or "?"
 
 
 def _generated():
@@ -129,30 +130,30 @@ def _class_of(torch, m):
 
 
 def mask_class(torch, m):
-    """causal, padding:N, window:N, zeros or random; the data itself is never kept."""
+    """causal, padding:N, window:N, zeros or random; the data itself is never kept. Sequences that are padded each on its own are told by
+    the longest padding."""
     if m.numel() == 0 or m.numel() > LARGEST_MASK or m.dim() < 2:
         return "random"
     with torch.no_grad():
         open_ = m if m.dtype == torch.bool else m == 0
         if m.dtype != torch.bool:
-            if bool((m == 0).all()):
+            if bool(open_.all()):
                 return "zeros"
             closed = m <= torch.finfo(m.dtype).min / 2
             if not bool((open_ | closed).all()):
                 return "random"
         elif not bool(m.any()):
             return "zeros"
-        flat = open_.reshape(-1, open_.shape[-2], open_.shape[-1])
+        rows, columns = open_.shape[-2:]
+        flat = open_.reshape(-1, rows, columns)
+        index_i, index_j = torch.arange(rows, device=m.device).unsqueeze(1), torch.arange(columns, device=m.device)
+        lengths = flat[:, 0].sum(-1)
+        if bool((flat == (index_j < lengths[:, None, None])).all()):
+            return f"padding:{columns - int(lengths.min())}"
         first = flat[0]
-        rows, columns = first.shape
         if bool((flat == first).all()):
-            index_i = torch.arange(rows, device=m.device).unsqueeze(1)
-            index_j = torch.arange(columns, device=m.device).unsqueeze(0)
             if rows > 1 and bool((first == (index_j <= index_i)).all()):
                 return "causal"
-            tail = int(columns - first[0].sum())
-            if bool((first == (index_j < columns - tail)).all()):
-                return f"padding:{tail}"
             width = int(first[0].sum()) - 1
             if width >= 0 and bool((first == ((index_i - index_j).abs() <= width)).all()):
                 return f"window:{width}"

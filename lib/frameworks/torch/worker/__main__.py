@@ -39,7 +39,7 @@ def import_torch():
     except BaseException as e:  # a broken build can raise anything here
         return None, problem_of("torch-broken", f"{type(e).__name__}: {e}"), None
     version = str(getattr(torch, "__version__", ""))
-    found = re.match(r"(\d{1,4})\.(\d{1,4})", version)
+    found = re.match(r"([0-9]{1,4})\.([0-9]{1,4})", version)
     if not found:
         where = list(getattr(torch, "__path__", [])) or getattr(torch, "__file__", "?")
         said = f"its version is {version[:80]!r}" if version else "it has no version"

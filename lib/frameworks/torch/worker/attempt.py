@@ -11,7 +11,7 @@ import gradients
 import matmul
 import tensors as files
 
-REFUSALS = ("No available kernel", "no available kernel", "No viable backend", "Invalid backend", "not supported", "NOT_SUPPORTED", "is not implemented",
+REFUSALS = ("No available kernel", "no available kernel", "No viable backend", "Invalid backend", "not supported", "NOT_SUPPORTED", "is not implemented", "expect ",
             "not implemented for", "Expected", "expected", "must", "should", "requires", "only support", "Only support", "CUBLAS_STATUS", "cannot")
 
 
@@ -334,6 +334,8 @@ def execute(torch, job, plan, mode, answers):
         library = [] if fused else evidence.library_calls(torch, whole, plan.device)
         seen["library_calls"] = library or []
         timing = measure(torch, whole, plan.device, job["bench"]) if job.get("bench") else None
+    if not plan.is_attention:
+        evidence.tell_results(seen["conversions"], result, [plan.tensors["x"], plan.tensors["w"]])
     if mode == "compiled":
         notes.append(f"recompiles {graphs_compiled(torch) - plan.graphs} in the calls after the first")
     ran = plan.ran_of(evidence.names(seen), library) if mode == "eager" else ran_without_operators(plan, kernels, seen["kernels"], library, mode)

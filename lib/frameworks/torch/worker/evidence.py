@@ -157,11 +157,23 @@ def summarise(events, device, size):
             conversions.append({"kind": "padding", "what": what, "bytes": _bytes(e, size)})
         elif e.name in ("aten::clone", "aten::repeat_interleave") or (e.name == "aten::copy_" and parent not in CASTS | COPIES):
             conversions.append({"kind": "copy", "what": what, "bytes": _bytes(e, size)})
+    conversions = [c for c in conversions if c["bytes"]]  # those of single numbers say nothing
     kernels = [{"name": name, "origin": "profiler", "count": count, "seconds": seconds} for name, (count, seconds) in _kernels_of(events).items()]
     notes = []
     if device.type == "cuda" and not kernels:
         notes.append("the profiler recorded no device activity (CUPTI missing or not permitted): kernels are unknown")
     return {"operators": operators, "library_calls": [], "kernels": kernels[:MOST], "conversions": conversions[:MOST], "syncs": syncs, "notes": notes}
+
+
+def tell_results(conversions, result, operands):
+    """Conversions of the result (scales, its type) are no hidden work on the operands; told by shape, where the shapes differ."""
+    text = lambda shape: "x".join(str(n) for n in shape)
+    own = text(result.shape)
+    if own in [text(getattr(t, "dd_shape", t.shape)) for t in operands]:
+        return
+    for c in conversions:
+        if c["what"].endswith(" " + own):
+            c["kind"] = "result " + c["kind"]
 
 
 def names(evidence):

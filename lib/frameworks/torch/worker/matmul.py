@@ -82,9 +82,18 @@ def forced_call(torch, backend, tensors, spec, kind):
     if backend in ("torch-matmul", "torch-cpu-blas"):
         return make_call(torch, tensors, spec)
     if backend == "torch-mm":
-        return named("torch.mm(x, w)" + text, lambda: after(torch.mm(x, w)))
+        if x.dim() == 2 and w.dim() == 2:
+            return named("torch.mm(x, w)" + text, lambda: after(torch.mm(x, w)))
+        if w.dim() != 2:
+            raise LookupError("mm multiplies two matrices")
+        return named("torch.mm(x.flatten(0, -2), w)" + text, lambda: after(torch.mm(x.flatten(0, -2), w).unflatten(0, x.shape[:-1])))
     if backend == "torch-bmm":
-        return named("torch.bmm(x, w)" + text, lambda: after(torch.bmm(x, w)))
+        if max(x.dim(), w.dim()) > 3:
+            raise LookupError("bmm has one batch axis")
+        batch = max(t.shape[0] if t.dim() == 3 else 1 for t in (x, w))
+        whole = [t.expand(batch, *t.shape[-2:]) for t in (x, w)]
+        lead = x.shape[:-2] if w.dim() == 2 else torch.broadcast_shapes(x.shape[:-2], w.shape[:-2])
+        return named("torch.bmm(x, w)" + text, lambda: after(torch.bmm(*whole) if lead else torch.bmm(*whole)[0]))
     if backend == "torch-mv":
         if w.shape[-1] != 1:
             raise LookupError("mv needs one column")
@@ -123,7 +132,7 @@ def _codes(torch, tensors, spec):
     """Weight codes as int32 of shape (K, N), whatever their packing in the file (low nibble first)."""
     w = tensors["w"]
     if not hasattr(w, "dd_shape"):
-        return w.to(torch.int32)
+        return w if w.is_floating_point() else w.to(torch.int32)
     k, n = w.dd_shape[-2:]
     flat = torch.stack((w & 15, w >> 4), dim=-1).reshape(-1)[:k * n].to(torch.int32)
     if (spec.get("w") or {}).get("dtype") == "s4":
