@@ -15,7 +15,7 @@ CustomResult same_word(const facts::FactSet& f) {
     return text ? *text : std::string();
   };
   const std::string seen = word(Id::run_backend), required = word(Id::chosen_backend);
-  return {seen == required ? Truth::met : Truth::unmet, seen, required};
+  return {seen == required ? Truth::met : Truth::unmet, seen, required.empty() ? "the same answer" : required};
 }
 
 }  // namespace

@@ -172,13 +172,25 @@ class RealTorch(unittest.TestCase):
         self.assertEqual(forced["outcome"], "unavailable")
         self.assertIn("has no _int_mm", forced["error"]["text"])
 
-    def test_no_numpy(self):
+    def with_numpy(self, body):
         with tempfile.TemporaryDirectory() as folder:
             os.mkdir(os.path.join(folder, "numpy"))
-            pathlib.Path(folder, "numpy", "__init__.py").write_text("raise ImportError('numpy is broken')\n")
+            pathlib.Path(folder, "numpy", "__init__.py").write_text(body)
             code, seen, _ = report("sdpa", "--framework", "torch", "--target", "cpu", "--q", "1x2x32x16", "--python", PYTHON, env={"PYTHONPATH": folder})
-        self.assertEqual(code, 0)
-        self.assertEqual(seen["cases"][0]["decision"]["selected"], "torch-cpu-flash")
+        return code, seen["cases"][0]
+
+    def test_no_numpy(self):
+        code, case = self.with_numpy("raise ModuleNotFoundError(\"No module named 'numpy'\", name='numpy')\n")
+        self.assertEqual(code, 0, case["findings"])
+        self.assertEqual(case["decision"]["selected"], "torch-cpu-flash")
+
+    def test_numpy_that_is_broken(self):
+        # Some releases cannot be imported beside it: then that is the finding, with numpy's own words.
+        code, case = self.with_numpy("raise ImportError('numpy is broken')\n")
+        if code == 0:
+            self.assertEqual(case["decision"]["selected"], "torch-cpu-flash")
+        else:
+            self.assertIn("numpy is broken", next(f["seen"] for f in case["findings"] if f["id"] == "ENV042"))
 
 
 class SickTorch(unittest.TestCase):

@@ -73,8 +73,9 @@ const std::vector<Rule>& scaled_table() {
        version_in(I::torch_version, "2.9", ""), "2.8.0 ends in an internal assertion, 2.15.0 takes them; the releases between were not seen", {"use one scale for each operand, or a newer PyTorch", less_precise, {Change::change_version}},
        seen, "gemm --x 4x128 --w 128x64 --dtype f8_e4m3 --out-dtype bf16 --quant w8a8:group=channel --framework torch --target cpu --torch-version 2.8.0",
        "gemm --x 4x128 --w 128x64 --dtype f8_e4m3 --out-dtype bf16 --quant w8a8:group=channel --framework torch --target cpu --torch-version 2.15.0", 11},
-      {"TSM032", "scaled-mm-cpu-widens", "FP8 operands are widened to FP32 and multiplied there", Level::slows, Blame::hardware, "torch-cpu-scaled-mm", always(), never(),
-       "both operands are written out in FP32 on every call; only processors with AMX have another way", {"keep the weight in BF16 on this processor", less_precise, {Change::cast_dtype}}, seen, SMM("4x128", "2.8.0"), "", 60},
+      {"TSM032", "scaled-mm-cpu-widens", "FP8 operands are widened to FP32 and multiplied there", Level::slows, Blame::hardware, "torch-cpu-scaled-mm", always(), unless(equals(I::device_type, "cpu")),
+       "both operands are written out in FP32 on every call; only processors with AMX have another way", {"keep the weight in BF16 on this processor", less_precise, {Change::cast_dtype}}, seen, SMM("4x128", "2.8.0"),
+       "gemm --x 4x128 --w 128x64 --trans-w --dtype f8_e4m3 --out-dtype bf16 --framework torch --target sm_90 --torch-version 2.8.0", 60},
   };
   return rows;
 }
