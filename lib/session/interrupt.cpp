@@ -16,7 +16,7 @@ static_assert(std::atomic<bool>::is_always_lock_free);  // else a handler may no
 void on_signal(int signal) {
   received = signal;
   stopping = true;
-  ++signals;
+  signals = signals + 1;
 }
 
 // A third signal means that nobody looks at the flag any more: a library may hold the thread that would.
@@ -44,7 +44,8 @@ int stop_signal() { return received; }
 const std::atomic<bool>* stop_flag() { return &stopping; }
 void request_stop(int signal) { on_signal(signal); }
 void clear_stop() {
-  received = signals = 0;
+  received = 0;
+  signals = 0;
   stopping = false;
 }
 
