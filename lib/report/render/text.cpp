@@ -274,7 +274,7 @@ void changes(Writer& w, const Case& c) {
     if (f.fix.empty() || f.status != "unmet" || f.level == "note" || about_policy(f) || beside_the_point(c, g)) continue;
     const int rank = f.keeps == "function" ? 0 : f.keeps == "precision" ? 1 : 2;
     std::string text = fmt::format("{} (keeps {}", f.fix, keeps_words(f.keeps));
-    text += f.tried.empty() ? ")" : "; tried: " + f.tried + ")";
+    text += f.tried.empty() ? ")" : "; tried)";  // the finding says how that went
     lines.emplace_back(rank, fmt::format("  {:<9}{}", f.id, text));
   }
   if (lines.empty()) return;

@@ -65,10 +65,12 @@ ENTRIES = {"mm": "torch-mm", "bmm": "torch-bmm", "mv": "torch-mv", "linear": "to
 
 
 def entry_of(spec):
-    """The entry point that the spec names, or that its types leave as the only one; "" for an ordinary product."""
+    """The entry point that the spec names, or that its types leave as the one of use; "" for an ordinary product."""
     named_call = (spec.get("extra") or {}).get("call")
     if named_call in ENTRIES:
         return ENTRIES[named_call]
+    if named_call in ("matmul", "linear"):
+        return ""
     x, w = str((spec.get("x") or {}).get("dtype")), str((spec.get("w") or {}).get("dtype"))
     if x == w == "s8":
         return "torch-int-mm"  # matmul of bytes gives bytes
