@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <vector>
 
+#include "core/clock.hpp"
 #include "ops/simd/kernels.hpp"
 
 namespace dd::bench {
@@ -25,10 +25,6 @@ struct Figure {
 
 std::vector<Figure> figures;
 bool json_output = false;
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 // Processor time of this thread: what one thread takes, whatever else the machine is doing.
 double thread_time() {
@@ -71,9 +67,9 @@ void print_json(int threads) {
 double best_of(int repeats, const std::function<void()>& work, int threads) {
   double best = 1e300;
   for (int n = 0; n < std::max(repeats, 1); ++n) {
-    const double start = threads == 1 ? thread_time() : now();
+    const double start = threads == 1 ? thread_time() : core::now();
     work();
-    best = std::min(best, (threads == 1 ? thread_time() : now()) - start);
+    best = std::min(best, (threads == 1 ? thread_time() : core::now()) - start);
   }
   return best;
 }

@@ -1,14 +1,11 @@
 #include "report/timing.hpp"
 
 #include <algorithm>
-#include <chrono>
+
+#include "core/clock.hpp"
 
 namespace dd::report {
 namespace {
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 // Linear interpolation between the ranks of sorted values.
 double quantile(const std::vector<double>& sorted, double q) {
@@ -48,16 +45,16 @@ Timing summarize(std::vector<double> seconds) {
 }
 
 std::vector<double> repeat(const std::function<std::optional<double>()>& timed, const BenchPlan& plan) {
-  const double begin = now();
+  const double begin = core::now();
   std::vector<double> warm, runs;
-  while (!settled(warm) && now() - begin < 0.25 * plan.max_seconds) {
+  while (!settled(warm) && core::now() - begin < 0.25 * plan.max_seconds) {
     const auto seconds = timed();
     if (!seconds) return {};
     warm.push_back(*seconds);
   }
   double measured = 0;  // by the clock of `timed`: what it does between its runs (emptying a cache) is no measurement
   while (static_cast<int>(runs.size()) < plan.min_runs || measured < plan.min_seconds) {
-    if (!runs.empty() && now() - begin > plan.max_seconds) break;
+    if (!runs.empty() && core::now() - begin > plan.max_seconds) break;
     const auto seconds = timed();
     if (!seconds) break;
     runs.push_back(*seconds);

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
+#include "core/clock.hpp"
 #include "dispatch/dispatch.hpp"
 #include "session/findings.hpp"
 #include "session/interrupt.hpp"
@@ -14,10 +14,6 @@
 
 namespace dd::session {
 namespace {
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 // The repro line without the program's name, cut to what fits on a line.
 std::string title_of(const std::string& repro) {
@@ -50,7 +46,7 @@ report::Attempt not_run(const std::string& policy, spec::Mode mode, report::Outc
 
 CaseWork::CaseWork(const spec::OpSpec& spec, const std::string& id, const Services& services, const Settings& settings, Supervisor& supervisor,
                    std::shared_ptr<Scratch> scratch)
-    : spec_(spec), services_(services), settings_(settings), supervisor_(supervisor), scratch_(std::move(scratch)), begin_(now()) {
+    : spec_(spec), services_(services), settings_(settings), supervisor_(supervisor), scratch_(std::move(scratch)), begin_(core::now()) {
   case_.id = id;
   case_.spec_json = services_.canonical(spec_);
   case_.repro = services_.repro(spec_);
@@ -180,7 +176,7 @@ report::Case CaseWork::finish() {
     check_requirements(case_, settings_.requirements, settings_.unknown_passes);
   }
   case_.exit_code = exit_code_of(case_, spec_.policy.force.has_value());
-  case_.seconds = now() - begin_;
+  case_.seconds = core::now() - begin_;
   return std::move(case_);
 }
 

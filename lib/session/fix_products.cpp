@@ -106,7 +106,7 @@ std::vector<Edit> casts(const OpSpec& spec) {
   return out;
 }
 
-std::vector<Edit> contiguous(const OpSpec& spec) {
+std::vector<Edit> contiguous_operands(const OpSpec& spec) {
   const Gemm& g = spec.gemm();
   std::vector<Edit> out;
   const auto add = [&](bool x, bool w) {
@@ -167,7 +167,7 @@ std::vector<Edit> aligned(const OpSpec& spec) {
   return {std::move(e)};
 }
 
-std::vector<Edit> versions(const OpSpec& spec) {
+std::vector<Edit> package_versions(const OpSpec& spec) {
   std::vector<Edit> out;
   add_newer(spec, "PyTorch", &spec::Context::torch, {"2.6.0", "2.7.0", "2.8.0", "2.9.0", "2.11.0"}, out);
   add_newer(spec, "CUDA", &spec::Context::cuda, {"11.8", "12.0", "12.1", "12.3", "12.4", "12.8", "12.9", "13.1"}, out);
@@ -220,7 +220,7 @@ void add_ranks(const OpSpec& spec, std::vector<Edit>& out) {
   }
 }
 
-std::vector<Edit> settings(const OpSpec& spec) {
+std::vector<Edit> product_settings(const OpSpec& spec) {
   std::vector<Edit> out;
   for (const Variable& v : variables) {
     const auto it = spec.context.env.find(v.name);
@@ -283,11 +283,11 @@ std::vector<Edit> product_edits(Change change, const OpSpec& spec) {
     case Change::pad_n:
     case Change::pad_m: return pad_extent(change, spec);
     case Change::cast_dtype: return casts(spec);
-    case Change::make_contiguous: return contiguous(spec);
+    case Change::make_contiguous: return contiguous_operands(spec);
     case Change::transpose_view: return transposed_views(spec);
     case Change::align_offset: return aligned(spec);
-    case Change::change_version: return versions(spec);
-    case Change::change_setting: return settings(spec);
+    case Change::change_version: return package_versions(spec);
+    case Change::change_setting: return product_settings(spec);
     case Change::enable_flag:
     case Change::disable_flag: return switches(spec, change == Change::enable_flag);
     case Change::regroup: return regrouped(spec);

@@ -178,7 +178,7 @@ Done done(const json& j) {
   return d;
 }
 
-std::string line_of(const json& j) { return fmt::format("\n{}\n", dump(j)); }
+std::string wire_line(const json& j) { return fmt::format("\n{}\n", dump(j)); }
 
 }  // namespace
 
@@ -195,10 +195,10 @@ std::string to_line(const Job& job) {
 }
 
 std::string to_line(const Hello& hello) {
-  return line_of({{"dd", "hello"}, {"protocol", hello.protocol}, {"worker", hello.worker}, {"versions", hello.versions}});
+  return wire_line({{"dd", "hello"}, {"protocol", hello.protocol}, {"worker", hello.worker}, {"versions", hello.versions}});
 }
 
-std::string to_line(const Started& started) { return line_of({{"dd", "started"}, {"id", started.id}}); }
+std::string to_line(const Started& started) { return wire_line({{"dd", "started"}, {"id", started.id}}); }
 
 std::string to_line(const Done& d) {
   json j = {{"dd", "done"}, {"id", d.id}, {"outcome", core::to_text(d.outcome)}, {"evidence", to_json(d.evidence)}, {"seconds", d.seconds}, {"peak_bytes", d.peak_bytes}};
@@ -210,7 +210,7 @@ std::string to_line(const Done& d) {
   for (const report::Gradient& g : d.gradients)
     j["gradients"].push_back({{"tensor", g.tensor}, {"mismatched", g.mismatched}, {"total", g.total}, {"error", g.error}, {"limit", g.limit}});
   if (!d.ran.empty()) j["ran"] = d.ran;
-  return line_of(j);
+  return wire_line(j);
 }
 
 Message parse_message(std::string_view line) {

@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <cstring>
 
+#include "core/clock.hpp"
 #include "session/interrupt.hpp"
 #include "session/memory.hpp"
 
@@ -21,10 +21,6 @@ using report::Outcome;
 constexpr double compile_patience = 300;           // seconds beyond the limit of an attempt in compiled mode
 constexpr int tick_ms = 20;                        // how often memory, the clock and Ctrl-C are looked at
 constexpr std::size_t printed_limit = 32 << 10;    // of what an attempt prints: its beginning and its end
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 // Keeps the beginning and the end of a text of any length.
 class BoundedText {
@@ -147,7 +143,7 @@ class Supervisor::Worker {
   Reply attend(std::string line, std::int64_t id, double patience, bool for_hello) {
     Reply reply;
     Watch watch;
-    watch.begin = now();
+    watch.begin = core::now();
     watch.deadline = watch.begin + patience;
     if (limits_.memory_bytes) watch.kills_before = kernel_memory_kills();
     saw_started_ = false;
@@ -158,7 +154,7 @@ class Supervisor::Worker {
       read_all(watch);
       finished = take_messages(reply, id, for_hello) || ended(reply, watch) || overdue(reply, watch, patience);
     }
-    reply.seconds = now() - watch.begin;
+    reply.seconds = core::now() - watch.begin;
     reply.peak_private = watch.peak;
     if (reply.ending != Ending::answered) {
       usable_ = false;
@@ -262,7 +258,7 @@ class Supervisor::Worker {
       reply.text = "stopped by the user";
       return true;
     }
-    if (now() < watch.deadline) return false;
+    if (core::now() < watch.deadline) return false;
     reply.ending = dropped_in_attempt_ ? Ending::broken : Ending::timed_out;
     reply.code = dropped_in_attempt_ ? "protocol" : "timeout";
     reply.text = dropped_in_attempt_ ? fmt::format("no answer of at most {} bytes within {:.3g} s", line_limit, patience)

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <condition_variable>
 #include <csignal>
 #include <cstdio>
@@ -15,6 +14,7 @@
 #include <mutex>
 #include <thread>
 
+#include "core/clock.hpp"
 #include "core/version.hpp"
 #include "session/bench.hpp"
 #include "session/mapped_file.hpp"
@@ -76,10 +76,6 @@ void send(int fd, std::string_view text) {
   }
 }
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 Done failure(std::int64_t id, Outcome outcome, std::string code, std::string text) {
   Done d;
   d.id = id;
@@ -130,9 +126,9 @@ class NativeWorker {
     if (!setup_.ask) return failure(job.id, Outcome::unavailable, "no-asking", "this worker cannot ask a library");
     Done d;
     d.id = job.id;
-    const double start = now();
+    const double start = core::now();
     d.asked = setup_.ask(*spec_, job.backend, job.device);
-    d.seconds = now() - start;
+    d.seconds = core::now() - start;
     d.outcome = Outcome::matched;
     return d;
   }
@@ -189,9 +185,9 @@ class NativeWorker {
     ::malloc_trim(0);
     const bool peak_known = reset_peak_resident();
     const std::int64_t before = resident_bytes(::getpid()).value_or(0);
-    const double start = now();
+    const double start = core::now();
     backends::RunResult result = setup_.run ? setup_.run(*backend, request) : backend->run(request);
-    d.seconds = now() - start;
+    d.seconds = core::now() - start;
     if (peak_known) d.peak_bytes = std::max<std::int64_t>(0, peak_resident_bytes().value_or(before) - before);
     if (job.bench && result.outcome == Outcome::matched) {
       request.bench = nullptr;

@@ -5,14 +5,6 @@ namespace {
 
 using Text = std::string_view;
 using K = JsonKind;
-constexpr std::size_t most_sequences = 65536;
-
-template <class T, class U>
-std::string set(T& slot, const std::optional<U>& value, std::string wanted) {
-  if (!value) return wanted;
-  slot = *value;
-  return {};
-}
 
 template <TensorDraft Draft::* which>
 std::string set_dtype(Draft& d, Text t) {
@@ -62,7 +54,7 @@ std::string nothing(Draft&, Text) { return {}; }
       {ops, name ".offset", K::integer, false, "--" name "-offset", nullptr},          \
       {ops, name ".storage", K::integer, true, "--" name "-storage", nullptr}
 
-constexpr JsonField table[] = {
+constexpr JsonField fields[] = {
     {on_both, "op", K::text, false, "", nothing},
     TENSOR(on_sdpa, "q", q),
     TENSOR(on_sdpa, "k", k),
@@ -174,10 +166,10 @@ std::string_view kind_text(JsonKind kind) {
   return "?";
 }
 
-std::span<const JsonField> json_fields() { return table; }
+std::span<const JsonField> json_fields() { return fields; }
 
 const JsonField* find_field(std::string_view path, Op op) {
-  for (const JsonField& field : table)
+  for (const JsonField& field : fields)
     if (field.path == path && (field.ops & mask_of(op))) return &field;
   return nullptr;
 }

@@ -15,7 +15,7 @@ std::int64_t plus(std::int64_t a, std::int64_t b) {
   return __builtin_add_overflow(a, b, &out) ? INT64_MAX : out;
 }
 
-void set(TensorSpec& tensor, Dims strides, std::int64_t offset = 0) {
+void lay_out(TensorSpec& tensor, Dims strides, std::int64_t offset = 0) {
   tensor.offset = offset;
   if (strides == contiguous_strides(tensor.shape))
     tensor.strides.reset();
@@ -27,11 +27,11 @@ void apply_one(Layout layout, TensorSpec& t) {
   const std::int64_t batch = t.shape[0], heads = t.shape[1], length = t.shape[2], size = t.shape[3];
   const std::int64_t token = times(heads, size);
   if (layout == Layout::bshd)
-    set(t, {times(length, token), size, token, 1});
+    lay_out(t, {times(length, token), size, token, 1});
   else if (layout == Layout::sbhd)
-    set(t, {token, size, times(batch, token), 1});
+    lay_out(t, {token, size, times(batch, token), 1});
   else
-    set(t, contiguous_strides(t.shape));
+    lay_out(t, contiguous_strides(t.shape));
 }
 
 bool apply_packed(TensorSpec& q, TensorSpec& k, TensorSpec& v) {
@@ -41,7 +41,7 @@ bool apply_packed(TensorSpec& q, TensorSpec& k, TensorSpec& v) {
   const std::int64_t q_row = times(q.shape[1], q.shape[3]), k_row = times(k.shape[1], k.shape[3]);
   const std::int64_t row = plus(plus(q_row, k_row), times(v.shape[1], v.shape[3]));
   const auto place = [&](TensorSpec& t, std::int64_t offset) {
-    set(t, {times(length, row), t.shape[3], row, 1}, offset);
+    lay_out(t, {times(length, row), t.shape[3], row, 1}, offset);
   };
   place(q, 0);
   place(k, q_row);

@@ -11,7 +11,6 @@ namespace {
 
 using Text = std::string_view;
 using Values = std::vector<std::string>;
-constexpr std::size_t most_sequences = 65536;
 
 std::string taken() { return {}; }
 Values one(std::string value) { return {std::move(value)}; }
@@ -29,13 +28,6 @@ Values maybe(const std::optional<T>& value) {
     return one(std::string(core::to_text(*value)));
   else
     return one(fmt::format("{}", *value));
-}
-
-template <class T, class U>
-std::string set(T& slot, const std::optional<U>& value, std::string wanted) {
-  if (!value) return wanted;
-  slot = *value;
-  return {};
 }
 
 std::string set_int(std::optional<std::int64_t>& slot, Text text) { return set(slot, parse_int(text), "a whole number"); }

@@ -25,6 +25,16 @@ struct OptionText {
   std::string_view example;   // a value that is not the default, for tests and completion
 };
 
+constexpr std::size_t most_sequences = 65536;  // lengths in one nested spec
+
+// What nearly every setter does: takes the value, or says what was wanted.
+template <class T, class U>
+std::string set(T& slot, const std::optional<U>& value, std::string wanted) {
+  if (!value) return wanted;
+  slot = *value;
+  return {};
+}
+
 enum OpMask : unsigned { on_sdpa = 1, on_gemm = 2, on_both = 3, on_run = 4, on_all = 7 };
 constexpr OpMask mask_of(Op op) { return op == Op::sdpa ? on_sdpa : on_gemm; }
 

@@ -1,6 +1,6 @@
 # Project-wide compile settings, dependencies and the two helpers every folder uses:
-#   dd_add_library(<folder> [OPTIMIZE regex] [DEPS target...])   one static library per folder of lib/, sources globbed;
-#     the files that the expression names compute or parse much
+#   dd_add_library(<folder> [OPTIMIZE regex] [ALONE regex] [DEPS target...])   one static library per folder of lib/,
+#     sources globbed; OPTIMIZE: files that compute or parse much; ALONE: files whose local names repeat those of others
 #   dd_add_test(<name> [OPTIMIZE] SOURCES ... DEPS ...)    one Catch2 program registered with ctest; OPTIMIZE when it computes
 
 # Nearly all of this program is tables and text: they gain nothing from more than -O1, and compile in half the time.
@@ -45,6 +45,16 @@ if(DD_FUZZERS)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
+# Several sources of a target compiled as one, so that their common headers are read once: half of the build's time. Off
+# where ccache is, which then reuses single files. File-local names must therefore be unique within a library.
+if(DD_CCACHE)
+  option(DD_UNITY "Compile several sources as one" OFF)
+else()
+  option(DD_UNITY "Compile several sources as one" ON)
+endif()
+set(CMAKE_UNITY_BUILD ${DD_UNITY})
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
+
 # The standard headers that nearly every file includes, compiled once for each optimisation level: a third of the build's
 # time. ccache cannot reuse what was compiled against a header of another build folder, so that with it they stay off.
 if(DD_CCACHE)
@@ -80,11 +90,16 @@ function(dd_precompile target name)
 endfunction()
 
 function(dd_add_library folder)
-  cmake_parse_arguments(ARG "" "OPTIMIZE" "DEPS;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(ARG "" "OPTIMIZE;ALONE" "DEPS;EXCLUDE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
   foreach(pattern IN LISTS ARG_EXCLUDE)
     list(FILTER sources EXCLUDE REGEX "${pattern}")
   endforeach()
+  if(ARG_ALONE)
+    set(alone ${sources})
+    list(FILTER alone INCLUDE REGEX "${ARG_ALONE}")
+    set_source_files_properties(${alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
   string(REPLACE "/" "_" target "dd_${folder}")
   if(NOT sources)
     add_library(${target} INTERFACE)

@@ -7,6 +7,13 @@
 
 namespace dd::cases {
 
+// The object of that name, or an empty one.
+inline const nlohmann::json& part(const nlohmann::json& object, const char* name) {
+  static const nlohmann::json empty = nlohmann::json::object();
+  const auto it = object.find(name);
+  return it == object.end() || !it->is_object() ? empty : *it;
+}
+
 struct Line {
   std::string backend;                // as the file names it; "default choice" for the outcome
   std::string wanted, got;            // status, or name of the choice

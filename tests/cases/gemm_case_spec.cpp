@@ -19,12 +19,6 @@ std::string as_text(const json& value) {
   return value.dump();
 }
 
-const json& part(const json& object, const char* name) {
-  static const json empty = json::object();
-  const auto it = object.find(name);
-  return it == object.end() || !it->is_object() ? empty : *it;
-}
-
 bool has(const json& object, const char* name) {
   const auto it = object.find(name);
   return it != object.end() && !it->is_null();

@@ -63,12 +63,6 @@ T get(const json& object, const char* name, T otherwise) {
   return it == object.end() || it->is_null() ? otherwise : it->template get<T>();
 }
 
-const json& part(const json& object, const char* name) {
-  static const json empty = json::object();
-  const auto it = object.find(name);
-  return it == object.end() || !it->is_object() ? empty : *it;
-}
-
 // true, "true", "on", 1.
 bool truth(const json& value) {
   if (value.is_boolean()) return value.get<bool>();
@@ -259,7 +253,7 @@ void set_context(const json& s, spec::OpSpec& out, std::vector<std::string>& not
 }
 
 // 86, 8.6, "8.6", "sm_86", [8, 6]. A single digit is a major number ("9.0" may come as 9).
-std::optional<std::int64_t> capability(const json& s) {
+std::optional<std::int64_t> sm_of(const json& s) {
   const auto it = s.find("compute_capability");
   if (it == s.end()) return std::nullopt;
   if (it->is_array() && it->size() == 2) return (*it)[0].get<std::int64_t>() * 10 + (*it)[1].get<std::int64_t>();
@@ -295,7 +289,7 @@ SdpaCase read_sdpa_case(const json& written) {
     out.notes.push_back("device " + out.device + " has rules of its own that are not among ours");
   out.facts = facts::derive_facts(out.spec);
   out.facts.set(Id::device_type, out.device, facts::Provenance::spec, "device");
-  const auto cc = capability(s);
+  const auto cc = sm_of(s);
   if (cc) out.facts.set(Id::compute_capability, *cc, facts::Provenance::spec, "compute_capability");
   else out.facts.set(Id::compute_capability, facts::NotApplicable{}, facts::Provenance::spec, "compute_capability");
   return out;

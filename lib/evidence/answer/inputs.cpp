@@ -6,29 +6,29 @@
 namespace dd::evidence {
 namespace {
 
-using Json = nlohmann::json;
+using PlainJson = nlohmann::json;
 
 constexpr std::size_t most_arguments = 64;
 constexpr std::size_t most_axes = 16;
 
 // Numbers only; anything else makes the list empty (a list of tensors nests one level deeper).
-std::vector<std::int64_t> integers(const Json& list) {
+std::vector<std::int64_t> integers(const PlainJson& list) {
   std::vector<std::int64_t> out;
   if (!list.is_array() || list.size() > most_axes) return out;
-  for (const Json& each : list) {
+  for (const PlainJson& each : list) {
     if (!each.is_number_integer()) return {};
     out.push_back(each.get<std::int64_t>());
   }
   return out;
 }
 
-const Json& member(const Json& object, const char* key) {
-  static const Json empty = Json::array();
+const PlainJson& member(const PlainJson& object, const char* key) {
+  static const PlainJson empty = PlainJson::array();
   const auto found = object.find(key);
   return found != object.end() && found->is_array() ? *found : empty;
 }
 
-std::string short_text(const Json& value) { return value.is_string() ? value.get<std::string>().substr(0, 200) : std::string(); }
+std::string short_text(const PlainJson& value) { return value.is_string() ? value.get<std::string>().substr(0, 200) : std::string(); }
 
 // a * b stays within 64 bits, for sizes that a trace may claim.
 bool sane(const std::vector<std::int64_t>& dims) {
@@ -45,9 +45,9 @@ bool sane(const std::vector<std::int64_t>& dims) {
 OpInputs read_inputs(std::string_view text) {
   OpInputs out;
   if (text.empty()) return out;
-  const Json all = Json::parse(text, [](int depth, Json::parse_event_t, Json&) { return depth < 6; }, false);
+  const PlainJson all = PlainJson::parse(text, [](int depth, PlainJson::parse_event_t, PlainJson&) { return depth < 6; }, false);
   if (!all.is_object()) return out;
-  const Json &types = member(all, "t"), &dims = member(all, "d"), &strides = member(all, "s"), &concrete = member(all, "c");
+  const PlainJson &types = member(all, "t"), &dims = member(all, "d"), &strides = member(all, "s"), &concrete = member(all, "c");
   const std::size_t n = std::min(std::max(types.size(), dims.size()), most_arguments);
   for (std::size_t i = 0; i < n; ++i) {
     TensorInfo tensor;

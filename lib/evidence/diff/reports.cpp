@@ -7,39 +7,39 @@
 namespace dd::evidence {
 namespace {
 
-using Json = nlohmann::json;
+using PlainJson = nlohmann::json;
 
-core::Result<Json> load(const ReportText& report) {
+core::Result<PlainJson> load(const ReportText& report) {
   const auto fail = [&](const char* why) { return core::Problem{.field = "FILE", .seen = report.name, .wanted = "a report in JSON", .message = why, .file = report.name}; };
-  Json out = Json::parse(report.text, nullptr, false);
+  PlainJson out = PlainJson::parse(report.text, nullptr, false);
   if (!out.is_object()) return fail("is no JSON object");
   if (!out.contains("cases") && !out.contains("trace") && !out.contains("traces")) return fail("holds neither cases nor a trace");
   return out;
 }
 
-std::string text_at(const Json& object, const char* key) {
+std::string text_at(const PlainJson& object, const char* key) {
   if (!object.is_object()) return {};
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-const Json& at(const Json& object, const char* key) {
-  static const Json none;
+const PlainJson& at(const PlainJson& object, const char* key) {
+  static const PlainJson none;
   if (!object.is_object()) return none;
   const auto found = object.find(key);
   return found == object.end() ? none : *found;
 }
 
-double number_at(const Json& object, const char* key) {
-  const Json& value = at(object, key);
+double number_at(const PlainJson& object, const char* key) {
+  const PlainJson& value = at(object, key);
   return value.is_number() ? value.get<double>() : 0;
 }
 
 // Best measured time of the selected backend, in microseconds; 0 when nothing was measured.
-double measured_us(const Json& one_case, const std::string& selected) {
-  for (const Json& candidate : at(one_case, "candidates")) {
+double measured_us(const PlainJson& one_case, const std::string& selected) {
+  for (const PlainJson& candidate : at(one_case, "candidates")) {
     if (text_at(candidate, "backend") != selected) continue;
-    for (const Json& attempt : at(candidate, "attempts"))
+    for (const PlainJson& attempt : at(candidate, "attempts"))
       if (const double median = number_at(at(attempt, "timing"), "median"); median > 0) return median * 1e6;
   }
   return 0;
@@ -47,11 +47,11 @@ double measured_us(const Json& one_case, const std::string& selected) {
 
 int rank_of(const std::string& status) { return status == "fast-path" ? 0 : status == "mixed" ? 1 : status == "fallback" ? 2 : status == "no-path" || status == "wrong-result" ? 3 : -1; }
 
-std::map<std::string, const Json*> cases_by_spec(const Json& report) {
-  std::map<std::string, const Json*> out;
-  const Json& cases = at(report, "cases");
+std::map<std::string, const PlainJson*> cases_by_spec(const PlainJson& report) {
+  std::map<std::string, const PlainJson*> out;
+  const PlainJson& cases = at(report, "cases");
   if (!cases.is_array()) return out;
-  for (const Json& each : cases) {
+  for (const PlainJson& each : cases) {
     std::string key = text_at(each, "repro");
     if (key.empty()) key = at(each, "spec").dump();
     out.emplace(std::move(key), &each);
@@ -59,7 +59,7 @@ std::map<std::string, const Json*> cases_by_spec(const Json& report) {
   return out;
 }
 
-void compare_cases(const Json& a, const Json& b, Difference& out) {
+void compare_cases(const PlainJson& a, const PlainJson& b, Difference& out) {
   const auto left = cases_by_spec(a), right = cases_by_spec(b);
   for (const auto& [key, x] : left) {
     const auto found = right.find(key);
@@ -71,7 +71,7 @@ void compare_cases(const Json& a, const Json& b, Difference& out) {
     change.us_a = measured_us(*x, change.before);
     change.kind = "only-in-a";
     if (found != right.end()) {
-      const Json& y = *found->second;
+      const PlainJson& y = *found->second;
       change.kind = "changed";
       change.count_b = 1;
       change.after = text_at(at(y, "decision"), "selected");
@@ -96,10 +96,10 @@ void compare_cases(const Json& a, const Json& b, Difference& out) {
   }
 }
 
-std::vector<const Json*> traces_of(const Json& report) {
-  std::vector<const Json*> out;
+std::vector<const PlainJson*> traces_of(const PlainJson& report) {
+  std::vector<const PlainJson*> out;
   if (at(report, "traces").is_array())
-    for (const Json& each : at(report, "traces")) out.push_back(&each);
+    for (const PlainJson& each : at(report, "traces")) out.push_back(&each);
   else if (at(report, "trace").is_object()) out.push_back(&at(report, "trace"));
   return out;
 }
@@ -110,22 +110,22 @@ struct Row {
   std::string by, state;
 };
 
-std::map<std::pair<std::string, std::string>, Row> rows_of(const Json& trace) {
+std::map<std::pair<std::string, std::string>, Row> rows_of(const PlainJson& trace) {
   std::map<std::pair<std::string, std::string>, Row> out;
-  const Json& operators = at(trace, "operators");
+  const PlainJson& operators = at(trace, "operators");
   if (!operators.is_array()) return out;
-  for (const Json& each : operators) {
+  for (const PlainJson& each : operators) {
     Row& row = out[{text_at(each, "name"), at(each, "shapes").dump() + at(each, "dtypes").dump()}];
     row.count += static_cast<std::uint64_t>(std::max(0.0, number_at(each, "calls")));
     row.us += number_at(each, "seconds") * 1e6;
     row.state = text_at(each, "verdict");
     if (at(each, "kernels").is_array())
-      for (const Json& kernel : at(each, "kernels")) row.by += (row.by.empty() ? "" : ", ") + (text_at(kernel, "detail").empty() ? text_at(kernel, "name") : text_at(kernel, "detail"));
+      for (const PlainJson& kernel : at(each, "kernels")) row.by += (row.by.empty() ? "" : ", ") + (text_at(kernel, "detail").empty() ? text_at(kernel, "name") : text_at(kernel, "detail"));
   }
   return out;
 }
 
-void compare_traces(const Json& a, const Json& b, Difference& out) {
+void compare_traces(const PlainJson& a, const PlainJson& b, Difference& out) {
   for (const char* operation : {"sdpa", "gemm"}) {
     const std::string x = text_at(at(a, "verdict"), operation), y = text_at(at(b, "verdict"), operation);
     if (x == y) continue;

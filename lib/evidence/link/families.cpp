@@ -5,7 +5,7 @@
 namespace dd::evidence {
 namespace {
 
-bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 }  // namespace
 
@@ -20,30 +20,30 @@ bool is_gemm_op(std::string_view name) {
 bool is_attention_op(std::string_view name) {
   if (name.starts_with("autograd::")) return false;
   if (name.starts_with("aten::"))
-    return has(name, "scaled_dot_product") || has(name, "_flash_attention_") || has(name, "_efficient_attention_") ||
-           has(name, "_cudnn_attention_") || name == "aten::_fused_sdp_choice" || has(name, "_native_multi_head_attention");
+    return contains(name, "scaled_dot_product") || contains(name, "_flash_attention_") || contains(name, "_efficient_attention_") ||
+           contains(name, "_cudnn_attention_") || name == "aten::_fused_sdp_choice" || contains(name, "_native_multi_head_attention");
   // Engines and packages name their own: namespace, then a word of the family with more around it.
   static constexpr std::array<std::string_view, 12> parts = {"vllm::unified_attention", "vllm::unified_mla_attention", "flash_attn::_flash_attn_",
       "flash_attn::flash_attn_", "flash_attn_3::", "xformers::efficient_attention_", "xformers_flash::flash_", "xformers_flash3::",
       "aiter::mha_", "aiter::fmha_", "aiter::_flash_attn_", "aiter::flash_attn_"};
   for (const std::string_view each : parts)
     if (name.starts_with(each)) return true;
-  if (name.starts_with("sglang")) return has(name, "mha__") || has(name, "attention_with_output") || has(name, "mha_batch") || has(name, "unified_attention");
+  if (name.starts_with("sglang")) return contains(name, "mha__") || contains(name, "attention_with_output") || contains(name, "mha_batch") || contains(name, "unified_attention");
   if (name.starts_with("torch_attn::") || name.starts_with("flashinfer::") || name.starts_with("transformer_engine::"))
-    return has(name, "attention") || has(name, "prefill") || has(name, "decode") || has(name, "attn_fwd") || has(name, "attn_bwd");
+    return contains(name, "attention") || contains(name, "prefill") || contains(name, "decode") || contains(name, "attn_fwd") || contains(name, "attn_bwd");
   return name == "flex_attention" || name == "FlashAttnFunc" || name == "FlashAttnVarlenFunc" || name == "FlashAttnQKVPackedFunc" || name == "FusedAttnFunc";
 }
 
-bool is_backward_attention(std::string_view name) { return is_attention_op(name) && (has(name, "backward") || has(name, "_bwd")); }
+bool is_backward_attention(std::string_view name) { return is_attention_op(name) && (contains(name, "backward") || contains(name, "_bwd")); }
 
 AttentionWay attention_way(std::string_view name) {
   if (!is_attention_op(name) || name == "aten::scaled_dot_product_attention" || name == "aten::_fused_sdp_choice") return AttentionWay::open;
   if (!name.starts_with("aten::")) return AttentionWay::engine;
-  if (has(name, "_for_cpu")) return AttentionWay::cpu_flash;
-  if (has(name, "_attention_math")) return AttentionWay::math;
-  if (has(name, "cudnn")) return AttentionWay::cudnn;
-  if (has(name, "efficient")) return AttentionWay::efficient;
-  if (has(name, "flash")) return AttentionWay::flash;
+  if (contains(name, "_for_cpu")) return AttentionWay::cpu_flash;
+  if (contains(name, "_attention_math")) return AttentionWay::math;
+  if (contains(name, "cudnn")) return AttentionWay::cudnn;
+  if (contains(name, "efficient")) return AttentionWay::efficient;
+  if (contains(name, "flash")) return AttentionWay::flash;
   return AttentionWay::engine;
 }
 
@@ -52,10 +52,10 @@ std::string_view way_name(AttentionWay way) {
   return names[static_cast<std::size_t>(way)];
 }
 
-bool is_graph_launch(std::string_view call) { return has(call, "GraphLaunch"); }
+bool is_graph_launch(std::string_view call) { return contains(call, "GraphLaunch"); }
 
 bool is_sync_call(std::string_view call) {
-  return has(call, "Synchronize") || call.starts_with("hipMemcpyWithStream") || call == "cudaMemcpy" || call == "hipMemcpy" ||
+  return contains(call, "Synchronize") || call.starts_with("hipMemcpyWithStream") || call == "cudaMemcpy" || call == "hipMemcpy" ||
          call.starts_with("cudaMemcpy_v");
 }
 

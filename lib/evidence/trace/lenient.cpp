@@ -2,11 +2,10 @@
 
 #include "evidence/trace/event.hpp"
 #include "evidence/trace/scan.hpp"
+#include "evidence/trace/space.hpp"
 
 namespace dd::evidence {
 namespace {
-
-bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
 class Reader {
  public:

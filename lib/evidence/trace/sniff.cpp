@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <utility>
 
+#include "evidence/trace/space.hpp"
+
 namespace dd::evidence {
 namespace {
-
-bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
 // Logs hold the odd control character (colours, bells); a file with zero bytes or many others is no text.
 bool is_binary(std::string_view head) {

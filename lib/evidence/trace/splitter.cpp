@@ -4,10 +4,10 @@
 #include <array>
 #include <cstring>
 
+#include "evidence/trace/space.hpp"
+
 namespace dd::evidence {
 namespace {
-
-bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
 std::size_t skip(std::string_view text, std::size_t at) {
   while (at < text.size() && is_space(text[at])) ++at;

@@ -5,13 +5,11 @@ namespace {
 
 using namespace rules;
 using I = facts::Id;
-constexpr auto passed_over = Level::blocks, slow = Level::slows;  // what is passed over runs as a copy of the bias plus a product
-constexpr auto same = Keeps::function, less_precise = Keeps::precision;
+constexpr auto passed_over = Level::blocks;  // what is passed over runs as a copy of the bias plus a product
 
 constexpr Source onednn_env{"oneDNN developer guide, CPU dispatcher control", "3.x", "2026-11-29"};
-constexpr Source blas{"aten/src/ATen/native/cuda/Blas.cpp", "PyTorch 2.6.0", "2026-08-22"};
 constexpr Source blas_new{"aten/src/ATen/native/cuda/Blas.cpp", "PyTorch about 2.10 and later", "2026-08-22"};
-constexpr Source cuda_blas{"aten/src/ATen/cuda/CUDABlas.cpp", "PyTorch 2.6.0 and 2.7", "2026-08-22"};
+constexpr Source cuda_blas_27{"aten/src/ATen/cuda/CUDABlas.cpp", "PyTorch 2.6.0 and 2.7", "2026-08-22"};
 constexpr Source linear_cpp{"aten/src/ATen/native/Linear.cpp", "PyTorch 2.6.0", "2026-08-22"};
 constexpr Source mkl_matmul{"aten/src/ATen/native/mkldnn/Matmul.cpp", "PyTorch 2.6.0", "2026-08-22"};
 constexpr Source onednn_issue{"oneDNN issue 2170", "October 2024", "2026-08-25"};
@@ -54,15 +52,15 @@ const std::vector<Rule>& addmm_table() {
        ADDMM " --epilogue bias+gelu --cuda-version 11.7.0", ADDMM " --epilogue bias+gelu --cuda-version 11.8.0", 18},
       {"TAD010", "bias-pointer-misaligned", "the bias pointer is less aligned than 16 bytes", slow, Blame::spec, "torch-addmm-lt", always(), multiple_of(I::bias_align_bytes, 16),
        "its alignment is handed to the library as that of the result, so the kernels with wide stores drop out; newer libraries may return a kernel that faults",
-       {"clone the bias once instead of slicing a packed one", same, {Change::align_offset}}, cuda_blas, ADDMM " --extra bias_align_bytes=4", ADDMM, 60},
+       {"clone the bias once instead of slicing a packed one", same, {Change::align_offset}}, cuda_blas_27, ADDMM " --extra bias_align_bytes=4", ADDMM, 60},
       {"TAD011", "lt-workspace-of-1-mib", "PyTorch up to 2.6 gives cuBLASLt 1 MiB of workspace on Hopper", slow, Blame::library_version, "torch-addmm-lt",
        all({version_in(I::torch_version, "", "2.6.99999"), equals(I::compute_capability, 90), is_true(I::few_tiles_long_k)}), applicable(I::env_cublaslt_workspace),
        "algorithms that split the reduction are filtered out", {"set CUBLASLT_WORKSPACE_SIZE=32768, or use PyTorch 2.7", same, {Change::change_setting, Change::change_version}},
-       cuda_blas, "gemm --x 64x65536 --w 65536x64 --trans-w --bias --dtype bf16 --target sm_90 --framework torch --torch-version 2.6.0 --extra few_tiles_long_k=true", ADDMM, 62},
+       cuda_blas_27, "gemm --x 64x65536 --w 65536x64 --trans-w --bias --dtype bf16 --target sm_90 --framework torch --torch-version 2.6.0 --extra few_tiles_long_k=true", ADDMM, 62},
       {"TAD012", "fused-operand-misaligned", "an operand of the fused call is less aligned than 16 bytes", slow, Blame::spec, "torch-addmm-lt", none_of(I::dtype, {"f64"}),
        all({multiple_of(I::x_align_bytes, 16), multiple_of(I::w_align_bytes, 16)}),
        "before PyTorch 2.1 the heuristic was not told and the call could fail with NOT_SUPPORTED, sooner on newer chips; since then narrower kernels run",
-       {"copy the view once to memory of its own", same, {Change::align_offset, Change::change_version}}, cuda_blas, ADDMM " --x-offset 1", ADDMM, 61},
+       {"copy the view once to memory of its own", same, {Change::align_offset, Change::change_version}}, cuda_blas_27, ADDMM " --x-offset 1", ADDMM, 61},
   };
   return rows;
 }

@@ -6,8 +6,6 @@ namespace {
 
 using namespace rules;
 using I = facts::Id;
-constexpr auto stops = Level::blocks;
-constexpr auto same = Keeps::function, less_precise = Keeps::precision;
 
 constexpr Source seen{"calls of the entry points on a processor with AVX2", "PyTorch 2.8.0 and 2.15.0", "2026-11-29"};
 
@@ -65,7 +63,7 @@ const std::vector<Rule>& int_mm_table() {
   return rows;
 }
 
-const std::vector<Rule>& scaled_table() {
+const std::vector<Rule>& cpu_scaled_table() {
   static const std::vector<Rule> rows = {
       {"TSM030", "scaled-mm-cpu-rank", "an operand is not a matrix", stops, Blame::spec, "torch-cpu-scaled-mm", always(), all({equals(I::x_rank, 2), equals(I::w_rank, 2)}), "RuntimeError",
        {"reshape to two axes", same, {Change::make_contiguous}}, seen, SMM("2x4x128", "2.8.0"), SMM("4x128", "2.8.0"), 10},
@@ -90,6 +88,6 @@ const std::vector<Rule>& scaled_table() {
 std::span<const Rule> cpu_int4pack_rules() { return int4_table(); }
 std::span<const Rule> int8pack_rules() { return int8_table(); }
 std::span<const Rule> cpu_int_mm_rules() { return int_mm_table(); }
-std::span<const Rule> cpu_scaled_mm_rules() { return scaled_table(); }
+std::span<const Rule> cpu_scaled_mm_rules() { return cpu_scaled_table(); }
 
 }  // namespace dd::frameworks::torch_gemm

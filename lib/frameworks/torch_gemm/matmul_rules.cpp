@@ -5,11 +5,8 @@ namespace {
 
 using namespace rules;
 using I = facts::Id;
-constexpr auto stops = Level::blocks, slow = Level::slows;
-constexpr auto same = Keeps::function, less_precise = Keeps::precision;
 
 constexpr Source linalg{"aten/src/ATen/native/LinearAlgebra.cpp", "PyTorch 2.6.0", "2026-08-22"};
-constexpr Source blas{"aten/src/ATen/native/cuda/Blas.cpp", "PyTorch 2.6.0", "2026-08-22"};
 constexpr Source cuda_blas{"aten/src/ATen/cuda/CUDABlas.cpp", "PyTorch 2.6.0", "2026-08-22"};
 constexpr Source cuda_blas_new{"aten/src/ATen/cuda/CUDABlas.cpp", "PyTorch main, mid-2026", "2026-08-22"};
 constexpr Source native_blas{"aten/src/ATen/native/Blas.cpp and cuda/Blas.cpp", "PyTorch 2.6.0", "2026-08-22"};

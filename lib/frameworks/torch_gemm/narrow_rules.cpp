@@ -5,12 +5,9 @@ namespace {
 
 using namespace rules;
 using I = facts::Id;
-constexpr auto stops = Level::blocks, slow = Level::slows;
-constexpr auto same = Keeps::function, less_precise = Keeps::precision;
 
 constexpr Source rowwise_issue{"pytorch issue 192707", "2.10.0", "2026-11-29"};
 constexpr Source ada_issue{"pytorch issue 118703", "2.2", "2026-11-29"};
-constexpr Source blas{"aten/src/ATen/native/cuda/Blas.cpp", "PyTorch 2.6.0", "2026-08-22"};
 constexpr Source scaled{"aten/src/ATen/native/cuda/ScaledBlas.cpp", "PyTorch main, mid-2026", "2026-08-22"};
 constexpr Source rowwise{"aten/src/ATen/native/cuda/RowwiseScaledMM.cu", "PyTorch 2.6.0 and main", "2026-08-22"};
 constexpr Source grouped{"aten/src/ATen/native/GroupedMMUtils.h and GroupedBlas.cpp", "PyTorch main, mid-2026", "2026-08-22"};

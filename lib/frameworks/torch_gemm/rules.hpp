@@ -7,6 +7,11 @@
 
 namespace dd::frameworks::torch_gemm {
 
+// What the rows of these tables say again and again.
+constexpr auto stops = rules::Level::blocks, slow = rules::Level::slows;
+constexpr auto same = rules::Keeps::function, less_precise = rules::Keeps::precision;
+constexpr rules::Source blas{"aten/src/ATen/native/cuda/Blas.cpp", "PyTorch 2.6.0", "2026-08-22"};
+
 std::span<const rules::Rule> matmul_rules();            // scope torch-matmul: folding, broadcasting, types
 std::span<const rules::Rule> mm_rules();                // scope torch-mm
 std::span<const rules::Rule> mv_rules();                // scope torch-mv

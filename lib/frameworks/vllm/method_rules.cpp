@@ -5,8 +5,6 @@ namespace {
 
 using namespace rules;
 using I = facts::Id;
-constexpr auto stops = Level::blocks, slow = Level::slows;
-constexpr auto same = Keeps::function, less_precise = Keeps::precision;
 
 constexpr Source gptq_py{"quantization/auto_gptq.py", "vLLM main, 2026-08-17; gptq_marlin.py, 2025-08-28", "2026-08-22"};
 constexpr Source gptq_old{"quantization/gptq.py", "vLLM main, 2025-08-28", "2026-08-22"};
@@ -14,7 +12,6 @@ constexpr Source q_gemm{"csrc quantization/gptq/q_gemm.cu", "vLLM main, 2026-08-
 constexpr Source awq_py{"quantization/auto_awq.py", "vLLM main, 2026-08-17; awq_marlin.py, 2025-08-28", "2026-08-22"};
 constexpr Source awq_cu{"csrc quantization/awq/gemm_kernels.cu", "vLLM main, 2026-08-17", "2026-08-22"};
 
-Condition version_2025() { return version_in(I::vllm_version, "", "2025.8"); }
 Condition order_over_ranks() { return all({is_true(I::quant_act_order), is_true(I::k_sharded)}); }
 
 #define GPTQ "gemm --x 16x4096 --w 4096x4096 --dtype bf16 --quant w4a16:group=128:packing=gptq --framework vllm --target sm_90"

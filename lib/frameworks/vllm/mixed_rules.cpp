@@ -5,8 +5,6 @@ namespace {
 
 using namespace rules;
 using I = facts::Id;
-constexpr auto stops = Level::blocks, slow = Level::slows;
-constexpr auto same = Keeps::function, less_precise = Keeps::precision;
 
 constexpr Source select{"kernels/linear/__init__.py", "vLLM main, 2026-08-17 and 2025-08-28", "2026-08-22"};
 constexpr Source machete_py{"kernels/linear/mixed_precision/machete.py and machete_utils.py", "vLLM main, 2026-08-17", "2026-08-22"};
@@ -21,9 +19,6 @@ constexpr Source humming_py{"kernels/linear/mixed_precision/humming.py", "vLLM m
 constexpr Source cpu_py{"kernels/linear/mixed_precision, CPU kernels", "vLLM main, 2026-08-17", "2026-08-22"};
 
 const std::vector<std::string> half{"f16", "bf16"};
-// Versions are snapshots by year and month.
-Condition version_2025() { return version_in(I::vllm_version, "", "2025.8"); }
-Condition version_2026() { return version_in(I::vllm_version, "2025.9", ""); }
 Condition straddles_ranks() { return all({is_true(I::group_splits_k), differs(I::group_count_rest, 0)}); }
 Condition act_order() { return is_true(I::quant_act_order); }
 

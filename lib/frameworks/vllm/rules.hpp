@@ -7,6 +7,14 @@
 
 namespace dd::frameworks::vllm {
 
+// What the rows of these tables say again and again.
+constexpr auto stops = rules::Level::blocks, slow = rules::Level::slows;
+constexpr auto same = rules::Keeps::function, less_precise = rules::Keeps::precision;
+
+// The two snapshots, as versions by year and month.
+inline rules::Condition version_2025() { return rules::version_in(facts::Id::vllm_version, "", "2025.8"); }
+inline rules::Condition version_2026() { return rules::version_in(facts::Id::vllm_version, "2025.9", ""); }
+
 using Table = std::span<const rules::Rule>;
 
 Table selection();      // scope vllm-mp-select: the variable that leaves kernels out, then the outcome

@@ -5,12 +5,10 @@ namespace {
 
 using namespace rules;
 using I = facts::Id;
-constexpr auto stops = Level::blocks, slow = Level::slows;
-constexpr auto same = Keeps::function, less_precise = Keeps::precision;
 
-constexpr Source marlin_py{"kernels/linear/scaled_mm/marlin.py", "vLLM main, 2026-08-17", "2026-08-22"};
+constexpr Source scaled_marlin_py{"kernels/linear/scaled_mm/marlin.py", "vLLM main, 2026-08-17", "2026-08-22"};
 constexpr Source flashinfer_py{"kernels/linear/scaled_mm/flashinfer.py", "vLLM main, 2026-08-17", "2026-08-22"};
-constexpr Source cutlass_py{"kernels/linear/scaled_mm/cutlass.py and csrc scaled_mm entry", "vLLM main, 2026-08-17", "2026-08-22"};
+constexpr Source scaled_cutlass_py{"kernels/linear/scaled_mm/cutlass.py and csrc scaled_mm entry", "vLLM main, 2026-08-17", "2026-08-22"};
 constexpr Source custom_ops{"vllm/_custom_ops.py", "vLLM main, 2025-08-28 and 2026-08-17", "2026-08-22"};
 constexpr Source torch_py{"kernels/linear/scaled_mm/pytorch.py", "vLLM main, 2026-08-17", "2026-08-22"};
 constexpr Source deepgemm_py{"kernels/linear/scaled_mm/deep_gemm.py and utils/deep_gemm.py", "vLLM main, 2026-08-17", "2026-08-22"};
@@ -19,8 +17,6 @@ constexpr Source triton_configs{"block FP8 Triton kernel and its tuned files", "
 constexpr Source mxfp4_report{"vLLM issue on MXFP4 and capability 12.0", "0.12.0", "2026-08-25"};
 constexpr Source nvfp4_py{"kernels/linear/nvfp4", "vLLM main, 2026-08-17", "2026-08-22"};
 
-Condition version_2025() { return version_in(I::vllm_version, "", "2025.8"); }
-Condition version_2026() { return version_in(I::vllm_version, "2025.9", ""); }
 Condition sixteenths() { return all({multiple_of(I::k_rank_size, 16), multiple_of(I::n_rank_size, 16)}); }
 
 #define FP8_ON(ARCH) "gemm --x 64x4096 --w 4096x4096 --trans-w --dtype f8_e4m3 --out-dtype bf16 --framework vllm --cuda-version 13.0 --target " ARCH
@@ -33,16 +29,16 @@ Condition sixteenths() { return all({multiple_of(I::k_rank_size, 16), multiple_o
 const std::vector<Rule>& fp8_table() {
   static const std::vector<Rule> rows = {
       {"VLM140", "fp8-marlin-not-wanted", "the chip has FP8 products of its own", stops, Blame::hardware, "vllm-fp8-marlin", always(), any({below(I::compute_capability, 89), equals(I::env_force_fp8_marlin, "1")}),
-       "weight-only FP8 is meant for 7.5 to 8.8", {"nothing to do: the native FP8 kernels are the right ones here", same, {}}, marlin_py, FP8, FP8_ON("sm_80"), 10},
+       "weight-only FP8 is meant for 7.5 to 8.8", {"nothing to do: the native FP8 kernels are the right ones here", same, {}}, scaled_marlin_py, FP8, FP8_ON("sm_80"), 10},
       {"VLM141", "fp8-marlin-chip", "a chip before 7.5, or batch-invariant mode", stops, Blame::hardware, "vllm-fp8-marlin", always(), all({at_least(I::compute_capability, 75), unless(is_true(I::batch_invariant))}), "declined",
-       {"use a newer GPU, or leave batch-invariant mode", same, {Change::change_setting}}, marlin_py, FP8_ON("sm_70"), FP8_ON("sm_80"), 11},
+       {"use a newer GPU, or leave batch-invariant mode", same, {Change::change_setting}}, scaled_marlin_py, FP8_ON("sm_70"), FP8_ON("sm_80"), 11},
       {"VLM142", "fp8-flashinfer-limits", "a chip before 10.0, FlashInfer missing, or scales that are not per tensor", stops, Blame::build, "vllm-fp8-flashinfer", always(),
        all({at_least(I::compute_capability, 100), is_true(I::build_flashinfer), equals(I::scale_recipe, "tensorwise")}), "declined", {"nothing to do: CUTLASS takes the layer", same, {}}, flashinfer_py, FP8_ON("sm_100") " --built-with flashinfer=off", FP8_100, 10},
       {"VLM143", "fp8-cutlass-not-built", "the CUTLASS FP8 kernel is not part of the build for this chip", stops, Blame::build, "vllm-fp8-cutlass", always(),
        all({at_least(I::compute_capability, 89), any({differs(I::compute_capability, 89), version_in(I::cuda_version, "12.4", "")}), any({below(I::compute_capability, 90), version_in(I::cuda_version, "12.0", "")})}),
-       "declined", {"use a build with CUDA 12.4 (8.9) or 12.0 (9.0 and later)", same, {Change::change_version}}, cutlass_py, FP8_ON("sm_80"), FP8, 10},
+       "declined", {"use a build with CUDA 12.4 (8.9) or 12.0 (9.0 and later)", same, {Change::change_version}}, scaled_cutlass_py, FP8_ON("sm_80"), FP8, 10},
       {"VLM144", "fp8-cutlass-pads", "K or N per rank is not a multiple of 16", slow, Blame::spec, "vllm-fp8-cutlass", version_2026(), sixteenths(),
-       "weights are padded at load, activations padded and results sliced in every call", {"choose extents or ranks in multiples of 16", same, {Change::pad_k, Change::pad_n}}, cutlass_py, FP8 " --extra n_part=1000", FP8, 30},
+       "weights are padded at load, activations padded and results sliced in every call", {"choose extents or ranks in multiples of 16", same, {Change::pad_k, Change::pad_n}}, scaled_cutlass_py, FP8 " --extra n_part=1000", FP8, 30},
       {"VLM145", "fp8-cutlass-to-triton", "K or N per rank is not a multiple of 16, on a version without padding", slow, Blame::library_version, "vllm-fp8-cutlass", version_2025(), sixteenths(), "a Triton kernel runs instead",
        {"pad, or update", same, {Change::pad_k, Change::pad_n, Change::change_version}}, custom_ops, FP8 " --package-version vllm=2025.8 --extra n_part=1000", FP8 " --package-version vllm=2025.8", 60},
       {"VLM146", "fp8-torch-chip", "a chip without FP8 products", stops, Blame::hardware, "vllm-fp8-torch", always(), at_least(I::compute_capability, 89), "declined", {"use the FP8 Marlin kernel, which keeps FP8 for the weights", less_precise, {}}, torch_py, FP8_ON("sm_80"), FP8, 10},
@@ -55,7 +51,7 @@ const std::vector<Rule>& fp8_table() {
        "declined", {"write BF16, N in multiples of 64 and K of 128", same, {Change::pad_k, Change::pad_n}}, deepgemm_py, BLOCK("64", "sm_90") " --extra n_part=1000", BLOCK("64", "sm_90"), 11},
       {"VLM152", "block-cutlass-not-built", "no CUTLASS block kernel for this chip and CUDA, or a bias", stops, Blame::build, "vllm-fp8-block-cutlass", always(),
        all({any({all({equals(I::compute_capability, 90), version_in(I::cuda_version, "12.0", "")}), all({at_least(I::compute_capability, 100), version_in(I::cuda_version, "12.8", "")})}), unless(is_true(I::has_bias))}),
-       "declined: compute capability 9.0, or 10.0 and later with CUDA 12.8", {"leave it to Triton, which is slower, or use per-tensor scales, which run natively on 8.9", less_precise, {}}, cutlass_py, BLOCK("64", "sm_89"), BLOCK("64", "sm_90"), 10},
+       "declined: compute capability 9.0, or 10.0 and later with CUDA 12.8", {"leave it to Triton, which is slower, or use per-tensor scales, which run natively on 8.9", less_precise, {}}, scaled_cutlass_py, BLOCK("64", "sm_89"), BLOCK("64", "sm_90"), 10},
       {"VLM153", "block-torch-off-hopper", "the chip is not compute capability 9.0", stops, Blame::hardware, "vllm-fp8-block-torch", always(), equals(I::compute_capability, 90), "declined: the library's block modes are Hopper's", {"leave it to Triton", same, {}},
        torch_py, BLOCK("64", "sm_100"), BLOCK("64", "sm_90"), 10},
       {"VLM154", "block-torch-pads-rows", "the rows are not a multiple of 4", slow, Blame::spec, "vllm-fp8-block-torch", always(), multiple_of(I::rows, 4), "the activations are padded in every call", {"batch in multiples of 4", same, {Change::pad_m}}, torch_py,

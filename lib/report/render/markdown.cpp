@@ -75,7 +75,7 @@ std::string asked(const Case& c) {
   return out;
 }
 
-std::string one_case(const Case& c, int verbosity) {
+std::string case_section(const Case& c, int verbosity) {
   if (!c.problems.empty()) {
     std::string out = fmt::format("### {}: error\n\n", c.id);
     for (const std::string& p : c.problems) out += "- " + p + "\n";
@@ -125,7 +125,7 @@ std::string one_trace(const Trace& t) {
 std::string render_markdown(const Report& r, int verbosity) {
   std::string out = fmt::format("## {}\n\n", r.tool);
   for (const Trace& t : r.traces) out += one_trace(t) + "\n";
-  for (const Case& c : r.cases) out += one_case(c, verbosity) + "\n";
+  for (const Case& c : r.cases) out += case_section(c, verbosity) + "\n";
   if (r.cases.size() > 1) {
     const Summary& s = r.summary;
     out += fmt::format("{} cases: {} fast, {} fallback, {} no path, {} wrong, {} undetermined; {} tested\n", s.cases, s.fast, s.fallback, s.no_path,

@@ -7,7 +7,7 @@ using namespace dd;
 
 namespace {
 
-struct Report {
+struct FoundReport {
   const char* link;
   const char* spec;
   const char* rule;
@@ -16,7 +16,7 @@ struct Report {
 #define TORCH " --framework torch --target "
 #define VLLM " --framework vllm --target "
 #define SCALED "gemm --x 256x4096 --w 4096x4096 --trans-w --dtype f8_e4m3 --out-dtype bf16 --extra call=scaled_mm"
-const Report reports[] = {
+const FoundReport found_reports[] = {
     {"pytorch#192707: row-wise FP8 refused by the library on 12.0", SCALED " --extra scale_recipe=rowwise --torch-version 2.10.0" TORCH "sm_120", "TSM020"},
     {"pytorch#198126: MXFP8 takes one operand layout only on 12.x", "gemm --x 256x4096 --w 4096x4096 --dtype f8_e4m3 --out-dtype bf16 --extra call=scaled_mm --extra scale_recipe=mxfp8 --torch-version 2.14.0" TORCH "sm_120", "TSM010"},
     {"pytorch#132005: two E5M2 operands", "gemm --x 256x4096 --w 4096x4096 --trans-w --dtype f8_e5m2 --out-dtype bf16 --extra call=scaled_mm --torch-version 2.4.0" TORCH "sm_90", "TSM006"},
@@ -67,7 +67,7 @@ bool mentions(const report::Verdict& v, const std::string& rule) {
 }  // namespace
 
 TEST_CASE("further public reports: the verdict names the cause") {
-  for (const Report& r : reports) {
+  for (const FoundReport& r : found_reports) {
     const spec::OpSpec spec = test::spec_of(r.spec);
     const frameworks::Framework* framework = frameworks::find_framework(spec.context.framework, spec);
     REQUIRE(framework);

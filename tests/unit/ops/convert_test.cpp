@@ -10,7 +10,7 @@ using namespace dd::ops::test;
 
 namespace {
 
-constexpr double inf = std::numeric_limits<double>::infinity();
+constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // The neighbour rule, stated independently of the code: walk all finite values of a format in order; a real number
 // rounds to the nearer neighbour, and to the one with the even code when both are equally near.
@@ -28,8 +28,8 @@ void check_rounding(DType dtype, int bits) {
     const std::uint64_t even = it->second % 2 == 0 ? it->second : above->second;
     wrong += encode(middle, dtype) != even;
     wrong += encode(-middle, dtype) != (even | sign);
-    wrong += encode(std::nextafter(middle, -inf), dtype) != it->second;
-    wrong += encode(std::nextafter(middle, inf), dtype) != above->second;
+    wrong += encode(std::nextafter(middle, -infinity), dtype) != it->second;
+    wrong += encode(std::nextafter(middle, infinity), dtype) != above->second;
     wrong += encode(it->first, dtype) != it->second;
     wrong += encode(-it->first, dtype) != (it->second | sign);
   }
@@ -68,7 +68,7 @@ TEST_CASE("known values of the narrow formats", "[ops][convert]") {
   CHECK(decode(0x3c00, DType::f16) == 1.0);
   CHECK(decode(0x0001, DType::f16) == 0x1p-24);
   CHECK(decode(0x7bff, DType::f16) == 65504.0);
-  CHECK(decode(0x7c00, DType::f16) == inf);
+  CHECK(decode(0x7c00, DType::f16) == infinity);
   CHECK(decode(0x38, DType::f8_e4m3) == 1.0);
   CHECK(decode(0x7e, DType::f8_e4m3) == 448.0);
   CHECK(std::isnan(decode(0x7f, DType::f8_e4m3)));
@@ -76,7 +76,7 @@ TEST_CASE("known values of the narrow formats", "[ops][convert]") {
   CHECK(decode(0x01, DType::f8_e4m3) == 0x1p-9);
   CHECK(decode(0x3c, DType::f8_e5m2) == 1.0);
   CHECK(decode(0x7b, DType::f8_e5m2) == 57344.0);
-  CHECK(decode(0x7c, DType::f8_e5m2) == inf);
+  CHECK(decode(0x7c, DType::f8_e5m2) == infinity);
   CHECK(decode(0x01, DType::f8_e5m2) == 0x1p-16);
   CHECK(decode(127, DType::f8_e8m0) == 1.0);
   CHECK(decode(0, DType::f8_e8m0) == 0x1p-127);
@@ -93,19 +93,19 @@ TEST_CASE("overflow gives infinity, NaN or the greatest finite value", "[ops][co
   CHECK(encode(65519.99, DType::f16) == 0x7bff);
   CHECK(encode(65520.0, DType::f16) == 0x7c00);
   CHECK(encode(464.0, DType::f8_e4m3) == 0x7e);
-  CHECK(encode(std::nextafter(464.0, inf), DType::f8_e4m3) == 0x7f);
+  CHECK(encode(std::nextafter(464.0, infinity), DType::f8_e4m3) == 0x7f);
   CHECK(encode(61440.0, DType::f8_e5m2) == 0x7c);
   CHECK(encode(std::nextafter(61440.0, 0), DType::f8_e5m2) == 0x7b);
   for (DType dtype : {DType::f16, DType::bf16, DType::f8_e4m3, DType::f8_e5m2, DType::f32}) {
     INFO(dd::core::to_text(dtype));
     const double greatest = dd::core::info(dtype).max_finite;
     CHECK(round_to(1e300, dtype, Overflow::saturate) == greatest);
-    CHECK(round_to(-inf, dtype, Overflow::saturate) == -greatest);
+    CHECK(round_to(-infinity, dtype, Overflow::saturate) == -greatest);
     CHECK(std::isnan(round_to(std::nan(""), dtype, Overflow::saturate)));
     if (dtype == DType::f8_e4m3)
-      CHECK(std::isnan(round_to(inf, dtype)));
+      CHECK(std::isnan(round_to(infinity, dtype)));
     else
-      CHECK(round_to(-1e300, dtype) == -inf);
+      CHECK(round_to(-1e300, dtype) == -infinity);
   }
 }
 
@@ -115,8 +115,8 @@ TEST_CASE("integers round to even, saturate and map NaN to zero", "[ops][convert
   CHECK(round_to(-128.4, DType::s8) == -128.0);
   CHECK(round_to(1e9, DType::s8) == 127.0);
   CHECK(round_to(-1e9, DType::u8) == 0.0);
-  CHECK(round_to(inf, DType::s4) == 7.0);
-  CHECK(round_to(-inf, DType::s4) == -8.0);
+  CHECK(round_to(infinity, DType::s4) == 7.0);
+  CHECK(round_to(-infinity, DType::s4) == -8.0);
   CHECK(round_to(15.6, DType::u4) == 15.0);
   CHECK(round_to(std::nan(""), DType::s8) == 0.0);
   CHECK(round_to(3e9, DType::s32) == 2147483647.0);

@@ -15,20 +15,20 @@ using report::Status;
 
 namespace {
 
-void add_facts(const spec::OpSpec& s, facts::FactSet& f) {
+void known_facts(const spec::OpSpec& s, facts::FactSet& f) {
   f = facts::derive_facts(s);
   f.set(facts::Id::memory_available, std::int64_t{1} << 40, facts::Provenance::measured);
   if (s.context.target.empty()) f.set(facts::Id::device_type, std::string("cpu"), facts::Provenance::measured);
 }
 
-std::string dims(const spec::Dims& d) { return fmt::format("[{},{},{},{}]", d.at(0), d.at(1), d.at(2), d.at(3)); }
+std::string axes(const spec::Dims& d) { return fmt::format("[{},{},{},{}]", d.at(0), d.at(1), d.at(2), d.at(3)); }
 
-std::string short_json(const spec::OpSpec& s) {
-  const std::string d = dims(s.attention().q.shape);
+std::string call_json(const spec::OpSpec& s) {
+  const std::string d = axes(s.attention().q.shape);
   return fmt::format(R"({{"op":"sdpa","q":{{"shape":{0}}},"k":{{"shape":{0}}},"v":{{"shape":{0}}}}})", d);
 }
 
-std::string short_repro(const spec::OpSpec&) { return "dispatchdoctor sdpa --framework torch"; }
+std::string call_repro(const spec::OpSpec&) { return "dispatchdoctor sdpa --framework torch"; }
 
 spec::OpSpec call() {
   spec::Attention a;
@@ -41,9 +41,9 @@ spec::OpSpec call() {
 
 report::Case run(const spec::OpSpec& spec, const char* how) {
   Services services;
-  services.add_facts = add_facts;
-  services.canonical = short_json;
-  services.repro = short_repro;
+  services.add_facts = known_facts;
+  services.canonical = call_json;
+  services.repro = call_repro;
   if (how) services.workers = {{"torch", {DD_FAKE_WORKER, "torch", how}, {}, 20}};
   Settings settings;
   settings.timeout = 10;
@@ -53,7 +53,7 @@ report::Case run(const spec::OpSpec& spec, const char* how) {
   return diagnose(spec, "1", services, settings, supervisor, *scratch);
 }
 
-const report::Candidate& candidate(const report::Case& c, std::string_view name) {
+const report::Candidate& answer_of(const report::Case& c, std::string_view name) {
   const auto it = std::find_if(c.candidates.begin(), c.candidates.end(), [&](const auto& x) { return x.backend == name; });
   REQUIRE(it != c.candidates.end());
   return *it;
@@ -72,9 +72,9 @@ TEST_CASE("framework: rules and run agree") {
   CHECK(c.verdict.status == Status::fast_path);
   CHECK(c.verdict.grade == report::Grade::ran);
   CHECK(c.exit_code == 0);
-  REQUIRE(candidate(c, "torch-cpu-flash").attempts.size() == 2);
-  CHECK(candidate(c, "torch-cpu-flash").attempts[0].policy == "allow");
-  CHECK(candidate(c, "torch-math").attempts.back().outcome == Outcome::matched);
+  REQUIRE(answer_of(c, "torch-cpu-flash").attempts.size() == 2);
+  CHECK(answer_of(c, "torch-cpu-flash").attempts[0].policy == "allow");
+  CHECK(answer_of(c, "torch-math").attempts.back().outcome == Outcome::matched);
   CHECK_FALSE(has(c.findings, "RUL003"));
 }
 
@@ -87,7 +87,7 @@ TEST_CASE("framework: a choice that the rules did not foresee is a finding, and 
 
 TEST_CASE("framework: a refusal that the rules did not foresee keeps the framework's own words") {
   const auto c = run(call(), "refuse");
-  const auto& fused = candidate(c, "torch-cpu-flash");
+  const auto& fused = answer_of(c, "torch-cpu-flash");
   CHECK(fused.attempts.back().outcome == Outcome::refused);
   CHECK(fused.attempts.back().error->text.find("No available kernel") == 0);
   CHECK(has(fused.findings, "RUL001"));
@@ -99,7 +99,7 @@ TEST_CASE("framework: what a rule blocks is asked all the same, and the answer h
   a.dropout_p = 0.5;  // the fused CPU kernel takes no dropout; the worker that plays torch does not care
   s.op = a;
   const auto c = run(s, "math");
-  const auto& fused = candidate(c, "torch-cpu-flash");
+  const auto& fused = answer_of(c, "torch-cpu-flash");
   CHECK(fused.eligibility == "blocked");
   CHECK(has(fused.findings, "RUL002"));
 }
@@ -113,7 +113,7 @@ TEST_CASE("framework: a query of the library against the rules and the run, in b
     const auto c = run(call(), "fused,choice=torch-cpu-flash,support=yes");
     CHECK_FALSE(has(c.findings, "RUL004"));
     CHECK_FALSE(has(c.findings, "RUL005"));
-    const auto& fused = candidate(c, "torch-cpu-flash");
+    const auto& fused = answer_of(c, "torch-cpu-flash");
     CHECK_FALSE(has(fused.findings, "RUL004"));
     CHECK_FALSE(has(fused.findings, "RUL005"));
     REQUIRE(fused.answers.size() == 2);
@@ -128,7 +128,7 @@ TEST_CASE("framework: a query of the library against the rules and the run, in b
   }
   SECTION("told no, the rules allow it, and it runs") {
     const auto c = run(call(), "fused,support=no");
-    const auto& fused = candidate(c, "torch-cpu-flash");
+    const auto& fused = answer_of(c, "torch-cpu-flash");
     CHECK(has(fused.findings, "RUL004"));
     CHECK(has(fused.findings, "RUL005"));
     CHECK_FALSE(has(fused.findings, "RUL001"));
@@ -137,14 +137,14 @@ TEST_CASE("framework: a query of the library against the rules and the run, in b
   }
   SECTION("told yes, the rules block it, and it runs") {
     const auto c = run(with_dropout, "fused,support=yes");
-    const auto& fused = candidate(c, "torch-cpu-flash");
+    const auto& fused = answer_of(c, "torch-cpu-flash");
     CHECK(has(fused.findings, "RUL004"));
     CHECK_FALSE(has(fused.findings, "RUL005"));
     CHECK(has(fused.findings, "RUL002"));
   }
   SECTION("told yes, and refused") {
     const auto c = run(call(), "refuse,support=yes");
-    const auto& fused = candidate(c, "torch-cpu-flash");
+    const auto& fused = answer_of(c, "torch-cpu-flash");
     CHECK_FALSE(has(fused.findings, "RUL004"));
     CHECK(has(fused.findings, "RUL005"));
   }
@@ -184,7 +184,7 @@ TEST_CASE("framework: modes side by side, and where they differ") {
 
 TEST_CASE("framework: a gradient that is off makes the attempt off") {
   const auto c = run(call(), "fused,gradients");
-  const auto& fused = candidate(c, "torch-cpu-flash");
+  const auto& fused = answer_of(c, "torch-cpu-flash");
   CHECK(fused.attempts.front().outcome == Outcome::off);
   REQUIRE(fused.attempts.front().comparison);
   CHECK(fused.attempts.front().comparison->gradients.size() == 2);
@@ -201,7 +201,7 @@ TEST_CASE("framework: policy") {
     s.policy.force = "torch-math";
     const auto c = run(s, "fused");
     CHECK(c.decision.selected == "torch-math");
-    CHECK(candidate(c, "torch-cpu-flash").attempts.back().outcome == Outcome::blocked);
+    CHECK(answer_of(c, "torch-cpu-flash").attempts.back().outcome == Outcome::blocked);
     CHECK(c.exit_code == 0);
   }
   SECTION("a force that is refused") {
@@ -228,7 +228,7 @@ TEST_CASE("framework: what is not here is predicted, and said to be") {
   SECTION("another version") {
     s.context.torch = "2.6.0";
     const auto c = run(s, "old");
-    CHECK(candidate(c, "torch-cpu-flash").attempts.back().outcome == Outcome::predicted);
+    CHECK(answer_of(c, "torch-cpu-flash").attempts.back().outcome == Outcome::predicted);
     CHECK(c.verdict.because.back().find("2.5.0 is installed here, 2.6.0 was asked for") != std::string::npos);
     CHECK(c.verdict.status == Status::fast_path);
     CHECK(c.verdict.grade == report::Grade::modelled);

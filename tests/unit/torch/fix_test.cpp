@@ -18,7 +18,7 @@ using session::Proposal;
 
 namespace {
 
-spec::OpSpec read(const std::string& line) {
+spec::OpSpec fixable(const std::string& line) {
   const auto spec = cli::parse_batch_line(line);
   INFO(line);
   REQUIRE(spec.ok());
@@ -50,7 +50,7 @@ const std::string torch26 = " --framework torch --torch-version 2.6.0 --target a
 }  // namespace
 
 TEST_CASE("masked grouped heads: expanding k and v brings a fused backend back") {
-  const auto spec = read("sdpa --q 1x8x64x64 --k 1x2x64x64 --dtype f16 --gqa --mask bool" + torch26);
+  const auto spec = fixable("sdpa --q 1x8x64x64 --k 1x2x64x64 --dtype f16 --gqa --mask bool" + torch26);
   const auto list = propose(spec);
   check_all_help(spec, list);
   const Proposal* p = with(list, Change::expand_kv_heads, "torch-efficient");
@@ -60,7 +60,7 @@ TEST_CASE("masked grouped heads: expanding k and v brings a fused backend back")
 }
 
 TEST_CASE("a head size that is not a multiple of 8 is padded, and the result is kept") {
-  const auto spec = read("sdpa --q 1x2x32x36 --dtype f16 --mask bool --mask-content padding:4" + torch26);
+  const auto spec = fixable("sdpa --q 1x2x32x36 --dtype f16 --mask bool --mask-content padding:4" + torch26);
   const auto list = propose(spec);
   check_all_help(spec, list);
   const Proposal* p = with(list, Change::pad_head_dim, "torch-efficient");
@@ -72,44 +72,44 @@ TEST_CASE("a head size that is not a multiple of 8 is padded, and the result is 
 }
 
 TEST_CASE("a mask that is exactly causal becomes the flag; one that is not stays") {
-  const auto causal = read("sdpa --q 1x2x32x64 --dtype f16 --mask bool --mask-content causal" + torch26);
+  const auto causal = fixable("sdpa --q 1x2x32x64 --dtype f16 --mask bool --mask-content causal" + torch26);
   const auto list = propose(causal);
   check_all_help(causal, list);
   const Proposal* p = with(list, Change::mask_to_causal, "torch-flash");
   REQUIRE(p);
   CHECK(session::try_on_reference(causal, p->edits.back().spec).find("same") != std::string::npos);
-  const auto padding = read("sdpa --q 1x2x32x64 --dtype f16 --mask bool --mask-content padding:4" + torch26);
+  const auto padding = fixable("sdpa --q 1x2x32x64 --dtype f16 --mask bool --mask-content padding:4" + torch26);
   CHECK(with(propose(padding), Change::mask_to_causal, "torch-flash") == nullptr);
   CHECK(with(propose(padding), Change::drop_mask, "torch-flash") == nullptr);
   // A boolean mask of zeros closes everything: dropping it would change the meaning.
-  CHECK(with(propose(read("sdpa --q 1x2x32x64 --dtype f16 --mask bool --mask-content zeros" + torch26)), Change::drop_mask, "torch-flash") == nullptr);
-  CHECK(with(propose(read("sdpa --q 1x2x32x64 --dtype f16 --mask float --mask-content zeros" + torch26)), Change::drop_mask, "torch-flash"));
+  CHECK(with(propose(fixable("sdpa --q 1x2x32x64 --dtype f16 --mask bool --mask-content zeros" + torch26)), Change::drop_mask, "torch-flash") == nullptr);
+  CHECK(with(propose(fixable("sdpa --q 1x2x32x64 --dtype f16 --mask float --mask-content zeros" + torch26)), Change::drop_mask, "torch-flash"));
 }
 
 TEST_CASE("types, versions, switches, axes; and nothing where nothing is to gain") {
-  const auto f64 = read("sdpa --q 1x2x32x64 --dtype f64" + torch26);
+  const auto f64 = fixable("sdpa --q 1x2x32x64 --dtype f64" + torch26);
   const auto casts = propose(f64);
   check_all_help(f64, casts);
   REQUIRE_FALSE(casts.empty());
   for (const Proposal& p : casts) CHECK(p.keeps == rules::Keeps::precision);
-  const auto old = read("sdpa --q 1x2x32x64 --dtype f16 --framework torch --torch-version 2.6.0 --target rtx-5090 --built-with cudnn=off");
+  const auto old = fixable("sdpa --q 1x2x32x64 --dtype f16 --framework torch --torch-version 2.6.0 --target rtx-5090 --built-with cudnn=off");
   const auto versions = propose(old);
   check_all_help(old, versions);
   const Proposal* v = with(versions, Change::change_version, "torch-flash");
   REQUIRE(v);
   CHECK(v->edits[0].spec.context.torch == std::optional<std::string>("2.7.0"));
-  const auto off = read("sdpa --q 1x2x32x64 --dtype f16 --disable flash,efficient" + torch26);
+  const auto off = fixable("sdpa --q 1x2x32x64 --dtype f16 --disable flash,efficient" + torch26);
   CHECK(with(propose(off), Change::enable_flag, "torch-flash"));
-  const auto flat = read("sdpa --q 4x32x64 --dtype f16" + torch26);
+  const auto flat = fixable("sdpa --q 4x32x64 --dtype f16" + torch26);
   const auto axes = propose(flat);
   const Proposal* a = with(axes, Change::add_axis, "torch-flash");
   REQUIRE(a);
   CHECK(session::try_on_reference(flat, a->edits.back().spec).find("same") != std::string::npos);
-  CHECK(propose(read("sdpa --q 1x2x32x64 --dtype f16" + torch26)).empty());
+  CHECK(propose(fixable("sdpa --q 1x2x32x64 --dtype f16" + torch26)).empty());
 }
 
 TEST_CASE("two changes where one is not enough") {
-  const auto spec = read("sdpa --q 1x4x32x60 --k 1x2x32x60 --dtype f16 --gqa --mask bool --mask-content padding:4" + torch26);
+  const auto spec = fixable("sdpa --q 1x4x32x60 --k 1x2x32x60 --dtype f16 --gqa --mask bool --mask-content padding:4" + torch26);
   const auto list = propose(spec);
   check_all_help(spec, list);
   bool pair = false;
@@ -122,7 +122,7 @@ TEST_CASE("the case of a report: verdict, reasons, tried fixes, cost") {
   options.fix = true;
   options.canonical = spec::canonical;
   options.repro = spec::repro_line;
-  const auto spec = read("sdpa --q 1x8x64x64 --k 1x2x64x64 --dtype f16 --gqa --mask bool" + torch26);
+  const auto spec = fixable("sdpa --q 1x8x64x64 --k 1x2x64x64 --dtype f16 --gqa --mask bool" + torch26);
   const report::Case c = session::what_if(spec, "1", frameworks::torch_framework(), nullptr, options);
   CHECK(c.verdict.status == report::Status::fallback);
   CHECK(c.verdict.grade == report::Grade::modelled);
@@ -140,7 +140,7 @@ TEST_CASE("the case of a report: verdict, reasons, tried fixes, cost") {
 
 TEST_CASE("one table over targets") {
   session::WhatIfOptions options;
-  const auto spec = read("sdpa --q 1x8x256x64 --dtype bf16 --framework torch --torch-version 2.6.0");
+  const auto spec = fixable("sdpa --q 1x8x256x64 --dtype bf16 --framework torch --torch-version 2.6.0");
   const auto targets = facts::find_profiles("t4,a100-40,b200");
   REQUIRE(targets.ok());
   std::vector<report::Case> cases;
@@ -163,7 +163,7 @@ TEST_CASE("one table over targets") {
 }
 
 TEST_CASE("costs: arithmetic, traffic and memory of each path") {
-  const auto spec = read("sdpa --q 2x8x1024x64 --dtype f16 --framework torch");
+  const auto spec = fixable("sdpa --q 2x8x1024x64 --dtype f16 --framework torch");
   const auto target = facts::find_profile("a100-40");
   const auto costs = session::attention_costs(spec, &*target);
   REQUIRE(costs.size() == 2);
