@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "case_check.hpp"
 #include "facts/derive.hpp"
 
 namespace dd::cases {
