@@ -152,7 +152,7 @@ class Handler : public nlohmann::json_sax<nlohmann::json> {
     if (top.node.type == JsonNode::Type::array)
       top.node.items.push_back(std::move(node));
     else
-      top.node.members.emplace_back(top.key, std::move(node));
+      top.node.members.push_back({top.key, std::move(node)});
     return true;
   }
 

@@ -11,14 +11,22 @@
 
 namespace dd::spec {
 
+struct JsonMember;
+
 struct JsonNode {
   enum class Type { null, boolean, integer, real, text, array, object };
   Type type = Type::null;
   bool on = false;
   std::string text;  // of a text; of a number as written
   std::vector<JsonNode> items;
-  std::vector<std::pair<std::string, JsonNode>> members;
+  std::vector<JsonMember> members;
   int line = 0;
+};
+
+// Not a pair: clang 14 wants the element of a vector complete where it asks whether a pair of it can be made.
+struct JsonMember {
+  std::string first;
+  JsonNode second;
 };
 
 // "an array", "a number", ... for messages.

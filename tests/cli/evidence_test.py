@@ -279,7 +279,13 @@ class Output(Base):
         self.assertEqual(run("trace", "--kernel", SLOW, "--require", "fast")[0], 3)
         code, r, _ = report("trace", "--kernel", SLOW, "--kernel", "flash")
         self.assertEqual([k["name"] for k in r["trace"]["kernels"]], [SLOW, "flash"])
-        self.assertEqual([f["id"] for f in r["trace"]["findings"]], ["EVD007"])
+        self.assertEqual([f["id"] for f in r["trace"]["findings"]], ["EVD011", "EVD007", "EVD008"])
+        self.assertEqual(r["trace"]["grade"], "modelled")
+        code, out, _ = run("trace", "--kernel", SLOW)
+        self.assertIn("fallback [modelled]", out)
+        self.assertRegex(out, "note: gemm: .*cublas.*no tensor cores.*not the fast path")
+        self.assertIn("nothing shows that these kernels ran", out)
+        self.assertNotIn("0.0%", out)
         self.assertEqual(run("trace", "--kernel", "flash")[0], 5)
 
     def test_quiet_prints_verdicts_only(self):
@@ -373,7 +379,9 @@ class Pasted(Base):
         self.assertTrue(any(i.startswith("TFL") for i in ids), ids)
         self.assertNotIn("EVD061", ids)  # the reason stands for it
         self.assertNotIn("EVD062", ids)
-        self.assertEqual(t["verdict"]["sdpa"], "fallback")
+        self.assertEqual((t["verdict"]["sdpa"], t["grade"]), ("no-path", "asked"))
+        self.assertIn("TEF014", ids)
+        self.assertNotIn("TEF013", ids)
 
     def test_lines_of_engines(self):
         for line, wanted in (

@@ -51,6 +51,8 @@ TraceAnswer answer_trace(Trace& trace, const AnswerOptions&) {
   add_warnings(trace, answer);
   Work work(trace, answer);
   answer.linking = work.links.summary;
+  answer.has_operators = trace.has_op_records;
+  answer.on_processor = trace.gpu.empty() && trace.calls.empty() && trace.devices.empty();
   count_events(work);
   group_products(work);
   group_attention(work);

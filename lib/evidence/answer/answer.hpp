@@ -18,12 +18,13 @@ struct Tally {
 };
 using Tallies = std::map<std::string, Tally>;
 
-enum class PathVerdict : unsigned char { none, fast_path, fallback, mixed, cannot_tell };
+// no_path: the call failed, nothing ran.
+enum class PathVerdict : unsigned char { none, fast_path, fallback, mixed, cannot_tell, no_path };
 std::string_view verdict_name(PathVerdict verdict);
 
 struct Verdict {
   PathVerdict sdpa = PathVerdict::none, gemm = PathVerdict::none;
-  std::string sdpa_why, gemm_why;
+  std::string sdpa_why, gemm_why, other_why;
   std::string grade = "traced";
   // op_level, op_level_partial, mixed_graph, graph_replay_only, kernel_names_only, no_gpu_events, nvtx, library_log
   std::string attribution;
@@ -64,6 +65,7 @@ struct KernelSummary {
   KernelClass kind = {};
   std::uint64_t count = 0, replayed = 0, unlinked = 0;
   std::uint64_t in_ops = 0;        // launched inside any operator
+  std::uint64_t apart = 0;         // launched here, outside any operator and any graph
   std::uint64_t by_other_ops = 0;  // launched inside an operator that is no product, attention or convolution
   double us = 0;
 };
@@ -106,7 +108,9 @@ struct TraceAnswer {
   std::map<std::string, std::uint64_t> sync_calls, graph_launches, other_events, nvtx_ranges;
   std::vector<KernelByOperator> kernels_by_operator;
   std::map<std::string, std::uint64_t> sync_kinds;  // nsys only
-  std::uint64_t item_calls = 0, cuda_sync_events = 0;
+  std::uint64_t item_calls = 0, cuda_sync_events = 0, compiled_regions = 0;
+  bool has_operators = false;
+  bool on_processor = false;  // no GPU event, and nothing that hints at a GPU
   std::map<std::string, std::uint64_t> sync_by_op;
   std::vector<KernelSummary> kernels;
   std::vector<CallGroup> calls;             // library logs

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "evidence/answer/by_name.hpp"
 #include "evidence/answer/work.hpp"
 #include "evidence/link/families.hpp"
 #include "fmt/format.h"
@@ -7,19 +8,25 @@
 namespace dd::evidence {
 namespace {
 
+// Products and softmaxes that are operators inside the call: a decomposition, whatever the outer name says.
+struct Inner {
+  std::uint32_t products = 0, softmaxes = 0;
+};
+
 // The operator's child decides, the kernel confirms. Without kernels the child's name alone must do.
-void judge_call(Work& work, OperatorGroup& group, const std::vector<std::uint32_t>& events) {
+void judge_call(Work& work, OperatorGroup& group, const std::vector<std::uint32_t>& events, const Inner& inner) {
   AttentionWay way = AttentionWay::open;
   for (const std::string& each : group.path)
     if (attention_way(each) != AttentionWay::open) way = attention_way(each);
-  bool fused = false, product = false, softmax = false;
+  bool fused = false, plain = false, product = false, softmax = false;
   for (const std::uint32_t i : events) {
     const GpuRecord& gpu = work.trace.gpu[i];
     group.kernels.emplace_back(work.name(gpu.name));
     if (gpu.kind != GpuKind::kernel) continue;
     const KernelClass& kind = work.kind(gpu.name);
     group.kernel_classes.push_back(kind.known() ? kind.label : "unknown");
-    fused = fused || kind.role == Role::attention;
+    fused = fused || is_fused_attention(kind);
+    plain = plain || (kind.role == Role::attention && !is_fused_attention(kind));
     product = product || kind.role == Role::gemm;
     softmax = softmax || kind.role == Role::softmax;
     if (kind.role == Role::attention && group.main_class.empty()) group.main_class = kind.label;
@@ -27,10 +34,10 @@ void judge_call(Work& work, OperatorGroup& group, const std::vector<std::uint32_
   if (fused) {
     group.served_by = "fused";
     group.state = GemmState::fast;
-  } else if (way == AttentionWay::math || (product && softmax)) {
+  } else if (way == AttentionWay::math || (product && softmax) || plain || (inner.products >= 2 && inner.softmaxes > 0 && group.kernel_classes.empty())) {
     group.served_by = "decomposed";
     group.state = GemmState::slow;
-    if (way == AttentionWay::open) way = AttentionWay::math;
+    if (way == AttentionWay::open || way == AttentionWay::engine) way = AttentionWay::math;
   } else if (way == AttentionWay::flash || way == AttentionWay::efficient || way == AttentionWay::cudnn || way == AttentionWay::cpu_flash) {
     group.served_by = "fused";
     group.state = GemmState::fast;
@@ -46,8 +53,15 @@ void judge_call(Work& work, OperatorGroup& group, const std::vector<std::uint32_
 void group_attention(Work& work) {
   // Members of each call, in time order: parents first.
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> members;
+  std::unordered_map<std::uint32_t, Inner> inner;
   for (const std::uint32_t i : work.links.op_order)
     if (work.attention_of_op[i] != no_index && is_attention_op(work.name(work.trace.ops[i].name))) members[work.attention_of_op[i]].push_back(i);
+  for (const std::uint32_t i : work.links.op_order) {
+    if (work.attention_of_op[i] == no_index) continue;
+    const std::string_view name = work.name(work.trace.ops[i].name);
+    if (work.product_of_op[i] == i) ++inner[work.attention_of_op[i]].products;
+    if (name == "aten::_softmax" || name == "aten::_masked_softmax") ++inner[work.attention_of_op[i]].softmaxes;
+  }
   const Work::Owned owned = work.owned_by(work.attention_of_op);
   std::vector<std::uint32_t> tops;
   for (const auto& [top, list] : members) tops.push_back(top);
@@ -84,7 +98,7 @@ void group_attention(Work& work) {
         group.inputs = in.tensors;
         group.concrete = in.concrete;
       }
-      judge_call(work, group, events);
+      judge_call(work, group, events, inner[top]);
       work.answer.attention.push_back(std::move(group));
     }
     OperatorGroup& group = work.answer.attention[found->second];

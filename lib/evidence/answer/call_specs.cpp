@@ -26,7 +26,7 @@ std::int64_t number(const CallGroup& call, const std::string& key) {
 
 // "CUDA_R_16BF(14)", "R_16BF" -> "bf16"
 std::string dtype_of(std::string_view type) {
-  static constexpr std::pair<std::string_view, std::string_view> names[] = {{"R_16BF", "bf16"}, {"R_16F", "f16"}, {"R_32F", "f32"}, {"R_64F", "f64"},
+  static constexpr std::pair<std::string_view, std::string_view> names[] = {{"bf16_r", "bf16"}, {"f16_r", "f16"}, {"f32_r", "f32"}, {"f64_r", "f64"}, {"i8_r", "s8"}, {"bf8_r", "f8_e5m2"}, {"f8_r", "f8_e4m3"}, {"R_16BF", "bf16"}, {"R_16F", "f16"}, {"R_32F", "f32"}, {"R_64F", "f64"},
       {"R_8F_E4M3", "f8_e4m3"}, {"R_8F_E5M2", "f8_e5m2"}, {"R_8I", "s8"}, {"R_8U", "u8"}};
   for (const auto& [mark, name] : names)
     if (type.find(mark) != std::string_view::npos) return std::string(name);
@@ -35,7 +35,10 @@ std::string dtype_of(std::string_view type) {
 
 // The types of compute that a spec can name; empty for the rest (emulated ones, for instance).
 std::string compute_of(std::string_view type) {
-  if (type.find("32F_FAST_TF32") != std::string_view::npos) return "tf32";
+  if (type.find("32F_FAST_TF32") != std::string_view::npos || type.starts_with("xf32_r")) return "tf32";
+  if (type == "f32_r" || type == "c_f32_r") return "f32";
+  if (type == "i32_r") return "s32";
+  if (type == "f64_r") return "f64";
   if (type.find("FAST") != std::string_view::npos || type.find("EMULATED") != std::string_view::npos) return {};
   if (type.find("COMPUTE_32F") != std::string_view::npos) return "f32";
   if (type.find("COMPUTE_16F") != std::string_view::npos) return "f16";
@@ -90,13 +93,17 @@ bool cublaslt_spec(const CallGroup& call, Json& out) {
   for (const char* order : {"Adesc.order", "Bdesc.order", "Ddesc.order"})
     if (const std::string text = field(call, order); !text.empty() && text.find("COL") == std::string::npos) return false;
   const auto factor = [&](const std::string& desc, const char* trans) {
-    Factor f{dtype_of(field(call, desc + ".type")), number(call, desc + ".rows"), number(call, desc + ".cols"), number(call, desc + ".ld"), number(call, desc + ".stridedBatchOffset"), 0,
-             field(call, trans).find("OP_T") != std::string::npos};
+    std::string upper = trans;  // hipBLASLt writes transA
+    upper.back() = static_cast<char>(upper.back() - 'a' + 'A');
+    const std::int64_t stride = number(call, desc + ".stridedBatchOffset");
+    Factor f{dtype_of(field(call, desc + ".type")), number(call, desc + ".rows"), number(call, desc + ".cols"), number(call, desc + ".ld"), stride > 0 ? stride : number(call, desc + ".batch_stride"),
+             number(call, desc.substr(0, 1) + " mod 16"), field(call, trans).find("OP_T") != std::string::npos || field(call, upper).find("OP_T") != std::string::npos};
     if (f.turned) std::swap(f.rows, f.cols);
     return f;
   };
   const Factor a = factor("Adesc", "computeDesc.transa"), b = factor("Bdesc", "computeDesc.transb");
-  const std::int64_t batch = std::max<std::int64_t>(1, number(call, "Adesc.batchCount"));
+  const std::int64_t batch = std::max<std::int64_t>({1, number(call, "Adesc.batchCount"), number(call, "Adesc.batch_count")});
+  if (batch > 1 && (a.batch_stride == 0 || b.batch_stride == 0)) return false;
   if (a.rows * a.cols * b.cols == 0 || a.cols != b.rows || a.leading == 0 || b.leading == 0 || a.dtype.empty() || b.dtype.empty()) return false;
   std::string result = dtype_of(field(call, "Ddesc.type"));
   if (result.empty()) result = dtype_of(field(call, "Cdesc.type"));
@@ -108,6 +115,25 @@ bool cublaslt_spec(const CallGroup& call, Json& out) {
       out["epilogue"] = name;
       if (name.starts_with("bias")) out["bias"] = {{"shape", {a.rows}}, {"dtype", result.empty() ? a.dtype : result}};
     }
+  return true;
+}
+
+// The command line of a benchmark program, as hipBLASLt and rocBLAS print it for a call.
+bool bench_spec(const CallGroup& call, Json& out) {
+  const std::int64_t m = number(call, "m"), n = number(call, "n"), k = number(call, "k"), batch = std::max<std::int64_t>(1, number(call, "batch_count"));
+  const auto either = [&](const char* a, const char* b) { return field(call, a).empty() ? field(call, b) : field(call, a); };
+  const bool turned_a = either("transA", "transposeA") != "N", turned_b = either("transB", "transposeB") != "N";
+  const auto typed = [&](const char* key) { return dtype_of(field(call, key).empty() ? either("r", "precision") : field(call, key)); };
+  const Factor a{typed("a_type"), m, k, number(call, "lda"), number(call, "stride_a"), 0, turned_a}, b{typed("b_type"), k, n, number(call, "ldb"), number(call, "stride_b"), 0, turned_b};
+  if (m * n * k == 0 || a.leading == 0 || b.leading == 0 || a.dtype.empty() || b.dtype.empty()) return false;
+  if (either("transA", "transposeA").empty() || either("transB", "transposeB").empty() || (batch > 1 && (a.batch_stride == 0 || b.batch_stride == 0))) return false;
+  const std::string result = typed("d_type");
+  out = product(a, b, batch, result, compute_of(field(call, "compute_type")));
+  const std::string activation = field(call, "activation_type");
+  const bool bias = call.fields.count("bias_vector") != 0;
+  const std::string act = activation == "relu" || activation == "gelu" ? activation : "";
+  if (!act.empty() || bias) out["epilogue"] = bias ? (act.empty() ? "bias" : "bias+" + act) : act;
+  if (bias) out["bias"] = {{"shape", {m}}, {"dtype", result.empty() ? a.dtype : result}};
   return true;
 }
 
@@ -149,8 +175,34 @@ void set_strides(Json& tensor, const std::vector<std::int64_t>& dims, std::strin
   tensor["strides"] = strides;
 }
 
+// "mb64ic256oc512": a layer on a flat input; its weight lies as [oc, ic].
+bool inner_product_spec(const CallGroup& call, Json& out) {
+  std::int64_t sizes[3] = {};
+  std::string_view rest = call.problem;
+  constexpr std::string_view names[] = {"mb", "ic", "oc"};
+  for (int i = 0; i < 3; ++i) {
+    if (!rest.starts_with(names[i])) return false;
+    const auto [end, error] = std::from_chars(rest.data() + 2, rest.data() + rest.size(), sizes[i]);
+    if (error != std::errc{} || sizes[i] <= 0 || sizes[i] > (1ll << 31)) return false;
+    rest = rest.substr(static_cast<std::size_t>(end - rest.data()));
+  }
+  std::string x_type, w_type, out_type, tag;
+  if (!rest.empty() || call.attributes.find("post-ops") != std::string::npos) return false;
+  if (!memory_of(call.memory, "src", x_type, tag) || !memory_of(call.memory, "wei", w_type, tag)) return false;
+  out = {{"op", "gemm"}, {"x", {{"shape", {sizes[0], sizes[1]}}, {"dtype", x_type}}}, {"w", {{"shape", {sizes[1], sizes[2]}}, {"dtype", w_type}, {"strides", {std::int64_t{1}, sizes[1]}}}}};
+  if (memory_of(call.memory, "dst", out_type, tag)) out["out_dtype"] = out_type;
+  std::string bias;
+  if (memory_of(call.memory, "bia", bias, tag) && bias != "undef") {
+    out["epilogue"] = "bias";
+    out["bias"] = {{"shape", {sizes[2]}}, {"dtype", bias}};
+  }
+  if (!call.engine.starts_with("gpu")) out["context"] = {{"target", "cpu"}};
+  return true;
+}
+
 bool onednn_spec(const CallGroup& call, Json& out) {
-  if (call.function != "matmul" || !call.engine.starts_with("cpu")) return false;
+  if (call.function == "inner_product") return call.memory.find("diff_") == std::string::npos && inner_product_spec(call, out);
+  if (call.function != "matmul" || (!call.engine.empty() && !call.engine.starts_with("cpu") && !call.engine.starts_with("gpu"))) return false;
   const auto colon = call.problem.find(':');
   if (colon == std::string::npos) return false;
   const auto x = sizes_of(std::string_view(call.problem).substr(0, colon));
@@ -161,7 +213,7 @@ bool onednn_spec(const CallGroup& call, Json& out) {
   set_strides(out["x"], x, x_tag);
   set_strides(out["w"], w, w_tag);
   if (memory_of(call.memory, "dst", out_type, out_tag)) out["out_dtype"] = out_type;
-  out["context"] = {{"target", "cpu"}};
+  if (!call.engine.starts_with("gpu")) out["context"] = {{"target", "cpu"}};
   return true;
 }
 
@@ -173,7 +225,8 @@ void add_call_specs(TraceAnswer& answer) {
     if (answer.specs.size() >= most_specs) return;
     Json spec;
     const bool known = call.library == "cuBLAS"     ? cublas_spec(call, spec)
-                       : call.library == "cuBLASLt" ? cublaslt_spec(call, spec)
+                       : call.function.ends_with("-bench") ? bench_spec(call, spec)
+                       : call.library == "cuBLASLt" || call.library == "hipBLASLt" ? cublaslt_spec(call, spec)
                        : call.library == "oneDNN"   ? onednn_spec(call, spec)
                                                     : false;
     if (!known) continue;

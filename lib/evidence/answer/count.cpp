@@ -56,6 +56,7 @@ void count_gpu(Work& work) {
       if (gpu.call == no_index) ++summary.unlinked;
       if (inner != no_index) ++summary.in_ops;
       if (inner != no_index && !work.links.is_replay[i] && (work.inside[inner] & (in_product | in_attention | in_convolution)) == 0) ++summary.by_other_ops;
+      if (inner == no_index && gpu.call != no_index && !work.links.is_replay[i]) ++summary.apart;
     } else if (gpu.kind == GpuKind::copy) {
       ++answer.copies_seen;
       role = replay_key = "memcpy";
@@ -95,6 +96,7 @@ void count_ops(Work& work) {
   for (std::uint32_t i = 0; i < work.trace.ops.size(); ++i) {
     const std::string_view name = work.name(work.trace.ops[i].name);
     if (nsys && (name == "aten::linear" || name == "aten::matmul" || is_gemm_op(name) || is_attention_op(name))) ++work.answer.nvtx_ranges[std::string(name)];
+    if (is_compiled_region(name)) ++work.answer.compiled_regions;
     if (name == "aten::item") ++items;
     if (name == "aten::_local_scalar_dense") ++scalars;
   }

@@ -3,6 +3,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "evidence/link/families.hpp"
+
 namespace dd::evidence {
 namespace {
 
@@ -64,7 +66,29 @@ OpInputs read_inputs(std::string_view text) {
   return out;
 }
 
+namespace {
+
+// x times the weight of a layer, which lies as [N, K]; its packed copy, where there is one, comes before it.
+bool linear_of(const OpInputs& inputs, Product& out) {
+  if (inputs.tensors.empty() || inputs.tensors[0].dims.empty()) return false;
+  const auto& x = inputs.tensors[0].dims;
+  out.k = x.back();
+  out.m = 1;
+  for (std::size_t i = 0; i + 1 < x.size(); ++i) out.m *= x[i];
+  for (std::size_t i = 1; i < std::min<std::size_t>(inputs.tensors.size(), 3); ++i) {
+    const auto& w = inputs.tensors[i].dims;
+    if (w.size() != 2 || w[1] != out.k || w[0] <= 0 || out.m <= 0) continue;
+    out.n = w[0];
+    out.b = static_cast<int>(i);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 bool product_of(std::string_view op, const OpInputs& inputs, Product& out) {
+  if (is_library_linear_op(op)) return linear_of(inputs, out);
   const bool with_bias = op == "aten::addmm" || op == "aten::baddbmm" || op == "aten::_addmm_activation";
   out.a = with_bias ? 1 : 0;
   out.b = with_bias ? 2 : 1;

@@ -85,6 +85,12 @@ void describe_group(Work& work, OperatorGroup& group, const OpRecord& op, const 
     group.kernel_classes.push_back(kind.known() ? kind.label : "unknown");
   }
   if (main.gpu == no_index) {
+    if (work.answer.on_processor && is_packed_product_op(group.op)) {
+      group.main_class = "packed weights, multiplied as they lie";
+      group.served_by = "processor";
+      group.state = GemmState::fast;
+      return;
+    }
     group.main_class = main.aux.empty() ? "no kernel linked" : "main GEMM kernel missing, only: " + main.aux;
     return;
   }

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "evidence/logs/logs.hpp"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
@@ -47,7 +48,7 @@ report::TraceOperator operator_of(const OperatorGroup& g, std::string_view opera
     if (kind.role == Role::cast || kind.role == Role::layout || kind.role == Role::copy_or_cast)
       out.conversions.push_back({std::string(role_name(kind.role)), kind.label, 0});
   }
-  if (g.kernels.empty() && !g.backend.empty() && !g.path.empty()) out.kernels.push_back({"no kernel linked; the operator says " + g.backend, "", "trace", static_cast<std::int64_t>(g.count), {}});
+  if (g.kernels.empty() && !g.backend.empty() && !g.path.empty()) out.kernels.push_back({"none recorded; the operator's name says " + g.backend, "", "trace", static_cast<std::int64_t>(g.count), {}});
   return out;
 }
 
@@ -55,9 +56,8 @@ report::TraceOperator operator_of(const CallGroup& c) {
   report::TraceOperator out;
   out.name = c.implementation.empty() ? c.function : fmt::format("{} {}", c.function, c.implementation);
   out.operation = c.function == "reorder" ? "conversion" : c.function == "convolution" ? "other" : "gemm";
-  const bool reference = c.implementation.starts_with("ref") || c.implementation.starts_with("simple");
-  out.verdict = c.library == "oneDNN" ? (reference ? "fallback" : "fast-path") : "cannot-tell";
-  out.grade = "traced";
+  out.verdict = c.library == "oneDNN" ? (is_reference(c.implementation) ? "fallback" : "fast-path") : "cannot-tell";
+  out.grade = c.library == "oneDNN" ? "traced" : "modelled";  // only oneDNN names what ran
   out.calls = static_cast<std::int64_t>(c.count);
   out.seconds = c.ms * 1e-3;
   if (!c.problem.empty()) out.shapes.push_back(c.problem);
@@ -136,6 +136,13 @@ std::string_view attribution_text(std::string_view attribution) {
   return attribution;
 }
 
+// What a weak grade means here, in words.
+std::string_view grade_text(const TraceAnswer& a) {
+  if (a.verdict.grade == "asked") return "asked: a library's own words, not a recording of what ran";
+  if (a.verdict.grade != "modelled" || a.format == "unknown") return {};
+  return a.kernels.empty() ? "modelled: the log tells what was asked for, not which kernel ran" : "modelled: read from names by this tool; nothing shows that these kernels ran";
+}
+
 std::string linking_text(const LinkSummary& s) {
   std::vector<std::string> parts;
   for (const auto& [count, what] : {std::pair{s.launch_call_inside_an_op, "launched inside an operator"}, {s.outside_any_op, "outside any"}, {s.graph_replay, "replayed from graphs"},
@@ -160,6 +167,8 @@ report::Trace to_report(const TraceAnswer& a, bool verbose) {
   };
   if (!a.verdict.sdpa_why.empty()) note("sdpa: " + a.verdict.sdpa_why);
   if (!a.verdict.gemm_why.empty()) note("gemm: " + a.verdict.gemm_why);
+  note(a.verdict.other_why);
+  note(std::string(grade_text(a)));
   note("evidence: " + std::string(attribution_text(a.verdict.attribution)));
   if (a.linking.gpu_events > 0) note(linking_text(a.linking));
   nlohmann::json details = to_json(a, verbose);
@@ -189,6 +198,11 @@ report::Trace to_report(const TraceAnswer& a, bool verbose) {
     each.status = f.status;
     out.findings.push_back(std::move(each));
   }
+  // What blocks before what slows, what is known before what is not.
+  const auto rank = [](const report::Finding& f) {
+    return (f.status == "unknown" ? 8 : 0) + (f.level == "blocked" ? 0 : f.level == "slow" ? 1 : f.level == "changes" ? 2 : f.level == "warning" ? 3 : 4);
+  };
+  std::stable_sort(out.findings.begin(), out.findings.end(), [&](const auto& x, const auto& y) { return rank(x) < rank(y); });
   return out;
 }
 

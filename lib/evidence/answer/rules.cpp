@@ -49,6 +49,8 @@ std::vector<Rule> make() {
                 "no reason that depends on shapes, dtypes or strides can be given", {"record with record_shapes=True", function}, profiler),
       trace_row("EVD007", "kernel-names-unknown", "some kernel names are not in the table", Level::informs, Blame::library_version, none(Id::ev_unknown_kernels),
                 "they count as neither fast nor slow", {"report the names so that a row can be added", function}, names),
+      log_row("EVD008", "kernel-name-alone", "a kernel's name is all that is known", Level::informs, Blame::setting, "that it ran, for which call and for how long is not known: the verdict is a reading of the name",
+              {"record a trace (torch.profiler with record_shapes=True, or nsys) and give it to trace; or describe the call to gemm or sdpa with --target of that GPU to see what decides", function}, names, "trace --kernel ampere_sgemm_128x128_tn"),
       trace_row("EVD010", "product-misaligned", "products run on kernels with narrow loads", Level::slows, Blame::spec, none(Id::ev_misaligned),
                 "tensor cores are used, but by a slower kernel family",
                 {"pad the odd dimension (or leading dimension) to a multiple of 16 bytes: 8 elements of a 16-bit type, 4 of float", function, {Change::pad_k, Change::pad_n}}, names,
@@ -66,8 +68,8 @@ std::vector<Rule> make() {
                 "most of the GPU idles although the kernel family is the fast one", {"split the inner dimension (split-K), or batch several such products", function}, names),
       trace_row("EVD015", "epilogue-not-fused", "bias or activation runs as a kernel of its own", Level::informs, Blame::heuristic, none(Id::ev_epilogues),
                 "one more pass over the output", {"use a library version or layout with a fused epilogue", function}, names),
-      trace_row("EVD016", "half-product-on-plain-cores", "16-bit products do not use tensor cores", Level::slows, Blame::hardware, none(Id::ev_half_plain),
-                "16-bit storage without the speed", {"check alignment and whether the GPU has tensor cores for the type", function}, names),
+      trace_row("EVD016", "half-product-on-plain-cores", "16-bit or 8-bit products do not use tensor cores", Level::slows, Blame::hardware, none(Id::ev_half_plain),
+                "narrow storage without the speed", {"check alignment and whether the GPU has tensor cores for the type", function}, names),
       trace_row("EVD020", "attention-decomposed", "attention calls were served as separate products and softmax", Level::slows, Blame::spec, none(Id::ev_attention_math),
                 "the scores are written to memory in full", {"clear what the fused backends declined: run the spec that --specs writes", function}, names),
       trace_row("EVD021", "attention-written-out", "attention is written out as product, softmax, product", Level::slows, Blame::spec, none(Id::ev_written_out),
@@ -156,8 +158,48 @@ const Rule* find_evidence_rule(std::string_view id) {
 
 namespace {
 
+// What log lines should have said instead, by row; a count of lines would tell nobody anything.
+constexpr std::pair<std::string_view, std::string_view> wanted_of_lines[] = {
+    {"EVD008", "a recording of the call, or its shapes and types"},
+    {"EVD050", "an optimised implementation (brg, jit, gemm, acl)"},
+    {"EVD051", "one implementation that takes the call"},
+    {"EVD052", "arguments that fit together"},
+    {"EVD053", "reorders below a tenth of the time of the products"},
+    {"EVD054", "TF32 allowed, or a 16-bit type"},
+    {"EVD055", "addresses and leading dimensions that are multiples of 16 bytes"},
+    {"EVD056", "no error status"},
+    {"EVD057", "an engine that supports the call"},
+    {"EVD058", "an execution plan that supports the call"},
+    {"EVD060", "one attention backend that takes the call"},
+    {"EVD061", "a call within the limits of the flash backend"},
+    {"EVD062", "a call within the limits of the memory-efficient backend"},
+    {"EVD063", "a call within the limits of the cuDNN backend"},
+    {"EVD064", "a GPU, type and head size that the package has kernels for"},
+    {"EVD065", "a combination of types, layouts and sizes that the library has a kernel for"},
+    {"EVD066", "leading dimensions that hold their matrices, and matching libraries"},
+    {"EVD067", "a GPU that has the type"},
+    {"EVD068", "equal inner sizes"},
+    {"EVD069", "an implementation that takes the call"},
+    {"EVD070", "a build with CUDA"},
+    {"EVD071", "a GPU of at least the capability that the line names"},
+    {"EVD072", "a GPU, head size and type that the first backend takes"},
+    {"EVD073", "a GPU with 8-bit float products (compute capability 8.9 or later)"},
+    {"EVD074", "the compute type of the layer equal to the type of its input"},
+    {"EVD075", "inputs in the type that the kernel takes"},
+    {"EVD076", "shared memory within the limit of the GPU"},
+    {"EVD077", "a type that the GPU has instructions for"},
+    {"EVD078", "the compiled extension"},
+    {"EVD079", "a GPU with 8-bit float products"},
+    {"EVD080", "sizes that are multiples of 16"},
+    {"EVD081", "a free GPU without earlier faults"},
+    {"EVD082", "a build that lists the GPU"},
+    {"EVD083", "attention weights not asked for"},
+};
+
 // Rows of this table ask for a count or a share that is small enough: said in the words of the fact, not by its name.
 std::string required_of(const Rule& rule) {
+  for (const auto& [id, text] : wanted_of_lines)
+    if (rule.id == id) return std::string(text);
   const Condition& c = rule.requires_that;
   if (c.kind != Kind::at_most || c.literals.empty() || find_evidence_rule(rule.id) == nullptr) return required_text(c);
   const std::string limit = facts::to_text(c.literals.front()), text(facts::info(c.fact).text);

@@ -5,6 +5,7 @@
 
 #include "evidence/answer/rules.hpp"
 #include "evidence/answer/work.hpp"
+#include "evidence/link/families.hpp"
 #include "facts/derive.hpp"
 #include "fmt/format.h"
 #include "frameworks/framework.hpp"
@@ -43,12 +44,16 @@ Json tensor(const TensorInfo& t, const std::string& otherwise = {}) {
   return out;
 }
 
+// No GPU in sight, and either the file says that there is none or an operator that only the processor has.
+bool ran_on_processor(const TraceAnswer& a) {
+  const auto here = [](const OperatorGroup& g) { return g.backend == "cpu-flash" || is_library_linear_op(g.op); };
+  return a.on_processor && (a.header.count("no_devices") != 0 || std::any_of(a.attention.begin(), a.attention.end(), here) || std::any_of(a.gemms.begin(), a.gemms.end(), here));
+}
+
 Json context(const TraceAnswer& a) {
   Json out = {{"framework", "torch"}};
   if (a.devices.empty()) {
-    // No GPU in sight, and an operator that only the processor has.
-    const bool processor = a.linking.gpu_events == 0 && std::any_of(a.attention.begin(), a.attention.end(), [](const OperatorGroup& g) { return g.backend == "cpu-flash"; });
-    if (processor) out["target"] = "cpu";
+    if (ran_on_processor(a)) out["target"] = "cpu";
     return out;
   }
   const Device& d = a.devices.front();
@@ -114,6 +119,12 @@ bool product_spec(const OperatorGroup& g, Json& out) {
   const std::string dtype = dtype_by_kernel(g);
   Json x = tensor(g.inputs[static_cast<std::size_t>(shape.a)], dtype), w = tensor(g.inputs[static_cast<std::size_t>(shape.b)], dtype);
   if (x.empty() || w.empty()) return false;
+  if (is_library_linear_op(g.op)) {  // the weight of a layer lies the other way round
+    if (x["shape"].size() != 2) return false;
+    for (const char* key : {"shape", "strides"})
+      if (w.contains(key)) std::reverse(w[key].begin(), w[key].end());
+    if (!w.contains("strides")) w["strides"] = {std::int64_t{1}, shape.k};
+  }
   out["op"] = "gemm";
   out["x"] = std::move(x);
   out["w"] = std::move(w);
@@ -135,6 +146,9 @@ class Specs {
     for (OperatorGroup& g : a_.attention)
       if (!g.backward) add(g, true);
     for (OperatorGroup& g : a_.gemms) add(g, false);
+    if (unexplained_ == 0) return;
+    for (EvidenceFinding& f : a_.findings)
+      if (f.id == "EVD020") f.seen += fmt::format("; the shapes, types and strides recorded do not explain {} of them: a backend switched off (sdpa_kernel, enable_flash_sdp), a mask that needs gradients, or the release of torch", unexplained_);
   }
 
  private:
@@ -159,6 +173,7 @@ class Specs {
       out.set(facts::Id::compute_capability, static_cast<std::int64_t>(d.major * 10 + d.minor), facts::Provenance::trace, "deviceProperties");
       if (d.processors > 0) out.set(facts::Id::sm_count, static_cast<std::int64_t>(d.processors), facts::Provenance::trace, "deviceProperties");
     }
+    if (ran_on_processor(a_)) out.set(facts::Id::device_type, std::string("cpu"), facts::Provenance::trace, "no device in the file");
     facts::Version version;
     const auto torch = a_.header.find("torch");
     if (torch != a_.header.end() && facts::Version::parse(torch->second, version)) out.set(facts::Id::torch_version, version, facts::Provenance::trace, "metadata");
@@ -170,11 +185,13 @@ class Specs {
     const frameworks::Framework* torch = frameworks::find_framework("torch", spec);
     if (torch == nullptr) return;
     const frameworks::Diagnosis result = frameworks::diagnose(*torch, spec, facts_of(spec));
+    const std::size_t before = group.reasons.size();
     for (const frameworks::CandidateResult& each : result.candidates) {
       if (!each.candidate.fast || each.first_reason == nullptr) continue;
       for (const rules::Finding& f : each.findings)
         if (f.rule == each.first_reason) add_reason(group, f, each.candidate.name);
     }
+    if (group.reasons.size() == before && !group.path.empty()) unexplained_ += group.count;
   }
 
   void add_reason(OperatorGroup& group, const rules::Finding& f, std::string_view candidate) {
@@ -189,6 +206,7 @@ class Specs {
 
   TraceAnswer& a_;
   Json context_;
+  std::uint64_t unexplained_ = 0;  // attention calls off the fast path for which no rule is unmet
 };
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include "evidence/answer/by_name.hpp"
 #include "evidence/answer/work.hpp"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -5,7 +6,7 @@
 namespace dd::evidence {
 
 std::string_view verdict_name(PathVerdict verdict) {
-  static constexpr std::string_view names[] = {"none", "fast-path", "fallback", "mixed", "cannot-tell"};
+  static constexpr std::string_view names[] = {"none", "fast-path", "fallback", "mixed", "cannot-tell", "no-path"};
   return names[static_cast<std::size_t>(verdict)];
 }
 
@@ -51,8 +52,15 @@ PathVerdict verdict_of(const Shares& s) {
   return PathVerdict::mixed;
 }
 
+// "1 operator", "2 operators"; the unit is the first word, in its plural.
+std::string amount(std::uint64_t count, std::string_view unit) {
+  if (count != 1) return fmt::format("{} {}", count, unit);
+  const auto word = std::min(unit.find_first_of(" ,"), unit.size());
+  return fmt::format("1 {}{}", unit.substr(0, word - (word > 0 && unit[word - 1] == 's' ? 1 : 0)), unit.substr(word));
+}
+
 std::string why(const Shares& s, std::string_view what) {
-  std::string out = fmt::format("{} {}: ", s.judged() + s.vector.count + s.unknown.count, what);
+  std::string out = amount(s.judged() + s.vector.count + s.unknown.count, what) + ": ";
   const auto part = [&](const Tally& tally, std::string_view text) {
     if (tally.count > 0) out += fmt::format("{} {}{}, ", tally.count, text, tally.us > 0 ? fmt::format(" ({:.1f} us)", tally.us) : "");
   };
@@ -79,24 +87,48 @@ Shares by_name(const TraceAnswer& answer, std::uint64_t KernelSummary::*which) {
 std::uint64_t kernels_of(const TraceAnswer& answer, Role role, bool replayed_only) {
   std::uint64_t out = 0;
   for (const KernelSummary& each : answer.kernels)
-    if (each.kind.role == role) out += replayed_only ? each.replayed : each.count;
+    if (each.kind.role == role && (role != Role::attention || is_fused_attention(each.kind))) out += replayed_only ? each.replayed : each.count;
   return out;
 }
 
-void judge_gemm(TraceAnswer& answer, bool has_ops) {
+// Products of engines: in operators of their own, or launched by extensions outside any operator.
+Shares elsewhere(const TraceAnswer& answer) {
+  if (!answer.has_operators) return {};
+  Shares out = by_name(answer, &KernelSummary::by_other_ops), apart = by_name(answer, &KernelSummary::apart);
+  for (const GemmState state : {GemmState::fast, GemmState::degraded, GemmState::slow, GemmState::vector, GemmState::unknown}) out.add(state, apart.of(state).count, apart.of(state).us);
+  return out;
+}
+
+// On a processor the code of a compiled region leaves no mark: what it multiplies is not in the file.
+bool hidden_in_regions(const TraceAnswer& answer) { return answer.compiled_regions > 0 && answer.linking.gpu_events == 0; }
+
+std::string hidden_text(const TraceAnswer& answer) {
+  return fmt::format("nothing of the kind outside {} compiled region{}, whose own code a recording of the processor does not show", answer.compiled_regions, answer.compiled_regions == 1 ? "" : "s");
+}
+
+// Fused kernels that belong to no attention operator of the file, but were launched in it.
+std::uint64_t attention_elsewhere(const TraceAnswer& answer) {
+  std::uint64_t out = 0;
+  for (const KernelSummary& each : answer.kernels)
+    if (is_fused_attention(each.kind) && each.kind.row->family != "attention-helper") out += each.by_other_ops + each.apart;
+  return out;
+}
+
+void judge_gemm(TraceAnswer& answer) {
   Shares ops;
   for (const OperatorGroup& group : answer.gemms) ops.add(group.state, group.count, group.gpu_us);
-  const Shares graph = by_name(answer, &KernelSummary::replayed);
+  const Shares graph = by_name(answer, &KernelSummary::replayed), engine = elsewhere(answer);
   Shares all = ops;
-  for (const GemmState state : {GemmState::fast, GemmState::degraded, GemmState::slow, GemmState::vector, GemmState::unknown}) {
-    Shares copy = graph;
-    all.add(state, copy.of(state).count, copy.of(state).us);
-  }
+  for (const Shares* part : {&graph, &engine})
+    for (const GemmState state : {GemmState::fast, GemmState::degraded, GemmState::slow, GemmState::vector, GemmState::unknown}) {
+      Shares copy = *part;
+      all.add(state, copy.of(state).count, copy.of(state).us);
+    }
   Verdict& v = answer.verdict;
   if (all.judged() > 0) {
     v.gemm = verdict_of(all);
-    v.gemm_why = why(ops, "operators");
-    if (graph.judged() > 0) v.gemm_why = (ops.judged() > 0 ? v.gemm_why + "; " : std::string()) + why(graph, "replayed kernels, judged by name");
+    for (const auto& [part, what] : std::initializer_list<std::pair<const Shares*, std::string_view>>{{&ops, "operators"}, {&graph, "replayed kernels, judged by name"}, {&engine, "kernels launched by other code, judged by name"}})
+      if (part->judged() > 0 || (part == &ops && !answer.gemms.empty())) v.gemm_why += (v.gemm_why.empty() ? "" : "; ") + why(*part, what);
     return;
   }
   if (all.vector.count > 0 && all.unknown.count == 0) {
@@ -106,19 +138,17 @@ void judge_gemm(TraceAnswer& answer, bool has_ops) {
   }
   if (!answer.gemms.empty()) {
     v.gemm = PathVerdict::cannot_tell;
-    v.gemm_why = fmt::format("{} operators, none with a kernel that could be linked", ops.unknown.count);
-    return;
-  }
-  // Products of engines' own operators: by name.
-  const Shares engine = by_name(answer, &KernelSummary::by_other_ops);
-  if (engine.judged() > 0) {
-    v.gemm = verdict_of(engine);
-    v.gemm_why = why(engine, "kernels inside other operators, judged by name");
+    v.gemm_why = amount(ops.unknown.count, "operators, none with a kernel that could be linked");
     return;
   }
   // No operator: names of the whole file, and only when they agree.
   const Shares names = by_name(answer, &KernelSummary::count);
-  if (has_ops || kernels_of(answer, Role::gemm, false) == 0) {
+  if (hidden_in_regions(answer)) {
+    v.gemm = PathVerdict::cannot_tell;
+    v.gemm_why = hidden_text(answer);
+    return;
+  }
+  if (answer.has_operators || kernels_of(answer, Role::gemm, false) == 0) {
     v.gemm = PathVerdict::none;
     v.gemm_why = kernels_of(answer, Role::gemm, false) > 0 ? "no matrix-product operator in the file; its product kernels belong to other operators" : "no matrix product in the file";
     return;
@@ -137,19 +167,20 @@ void judge_attention(TraceAnswer& answer) {
     if (group.backend == "proven") proven += group.count;
   const bool no_ops = answer.attention.empty() && proven == 0;
   const std::uint64_t replayed = kernels_of(answer, Role::attention, true);
-  const std::uint64_t named = no_ops ? kernels_of(answer, Role::attention, false) : replayed;
+  const std::uint64_t named = no_ops ? kernels_of(answer, Role::attention, false) : replayed + attention_elsewhere(answer);
   const std::uint64_t good = fused + named, bad = decomposed + proven;
   if (good + bad == 0) {
-    v.sdpa = unknown > 0 ? PathVerdict::cannot_tell : PathVerdict::none;
-    v.sdpa_why = unknown > 0 ? fmt::format("{} attention calls, none with a kernel that could be linked", unknown) : "no attention operator in the file";
-    if (answer.written_out_attention > 0) v.sdpa_why += fmt::format("; {} chains of bmm, softmax, bmm look like attention written out", answer.written_out_attention);
+    const bool hidden = unknown == 0 && hidden_in_regions(answer);
+    v.sdpa = unknown > 0 || hidden ? PathVerdict::cannot_tell : PathVerdict::none;
+    v.sdpa_why = hidden ? hidden_text(answer) : unknown > 0 ? fmt::format("{} attention call{}, none with a kernel that could be linked", unknown, unknown == 1 ? "" : "s") : "no attention operator in the file";
+    if (answer.written_out_attention > 0) v.sdpa_why += fmt::format("; {} chains of bmm, softmax, bmm look like attention written out (no shapes to prove it)", answer.written_out_attention);
     return;
   }
   v.sdpa = bad == 0 ? PathVerdict::fast_path : good == 0 ? PathVerdict::fallback : PathVerdict::mixed;
   std::vector<std::string> parts;
   for (const auto& [count, what] : {std::pair{fused, "calls fused"}, {decomposed, "decomposed"}, {proven, "written out as bmm, softmax, bmm"}, {unknown, "unknown"}})
-    if (count > 0) parts.push_back(fmt::format("{} {}", count, what));
-  if (named > 0) parts.push_back(fmt::format("{} fused kernels {}", named, no_ops && replayed == 0 ? "without operators, judged by name" : "replayed from graphs, judged by name"));
+    if (count > 0) parts.push_back(amount(count, what));
+  if (named > 0) parts.push_back(fmt::format("{} fused kernel{} {}", named, named == 1 ? "" : "s", replayed == 0 ? "launched outside attention operators, judged by name" : replayed == named ? "replayed from graphs, judged by name" : "replayed from graphs or launched outside attention operators, judged by name"));
   v.sdpa_why = fmt::format("{}", fmt::join(parts, ", "));
 }
 
@@ -169,8 +200,8 @@ std::string attribution_of(const TraceAnswer& answer, bool has_ops) {
 }  // namespace
 
 void judge(Work& work) {
-  const bool has_ops = work.trace.has_op_records;
-  judge_gemm(work.answer, has_ops);
+  const bool has_ops = work.answer.has_operators;
+  judge_gemm(work.answer);
   judge_attention(work.answer);
   work.answer.verdict.attribution = attribution_of(work.answer, has_ops);
 }

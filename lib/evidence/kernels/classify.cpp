@@ -82,7 +82,7 @@ void describe_cutlass(std::string_view name, KernelClass& out) {
     out.dtype = "int8";
   } else if (has(rest, "_bf16_")) {
     out.dtype = "bf16";
-  } else if (has(rest, "_f16_") || has(rest, "_h1688gemm") || has(rest, "_h16816gemm") || has(rest, "_h884gemm")) {
+  } else if (has(rest, "_f16_") || number_after(rest, "_h").has_value()) {
     out.dtype = "fp16";
   } else if (has(rest, "_d884gemm")) {
     out.dtype = "fp64";
@@ -148,7 +148,7 @@ void describe_xmma(std::string_view name, KernelClass& out) {
     return;
   }
   const std::string_view pair = name.substr(types + 6, name.find('_', types + 6) - types - 6);
-  out.dtype = pair.starts_with("bf16") ? "bf16" : pair.starts_with("f16") ? "fp16" : pair.starts_with("tf32") ? "tf32"
+  out.dtype = out.row->id == "xmma-tf32" ? "tf32" : pair.starts_with("bf16") ? "bf16" : pair.starts_with("f16") ? "fp16" : pair.starts_with("tf32") ? "tf32"
               : pair.starts_with("e4m3") || pair.starts_with("e5m2") ? "fp8" : pair.starts_with("i8") ? "int8"
               : pair.starts_with("f64") ? "fp64" : "fp32";
   const auto tile = name.find("tilesize");
@@ -174,6 +174,12 @@ void describe_plain_gemm(std::string_view name, KernelClass& out) {
   for (const std::string_view family : {"ampere", "volta", "turing", "maxwell", "pascal"}) {
     const auto at = name.find(family);
     if (at == std::string_view::npos) continue;
+    if (out.row->id == "cublas-complex") {
+      out.dtype = has(name, "zgemm") ? "complex128" : "complex64";
+      out.label = fmt::format("{} complex, no tensor cores", family);
+      read_tile(name, at, out);
+      return;
+    }
     const bool twofold = has(name, "dgemm");
     if (out.row->id == "cublas-sgemm") {
       out.dtype = twofold ? "fp64" : "fp32";

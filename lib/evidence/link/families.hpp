@@ -3,7 +3,10 @@
 #include <string_view>
 namespace dd::evidence {
 
-bool is_gemm_op(std::string_view name);       // the leaf products of aten
+bool is_gemm_op(std::string_view name);            // the leaf products of aten, and what stands in for them on processors
+bool is_packed_product_op(std::string_view name);  // of those: weights in a packed form
+bool is_library_linear_op(std::string_view name);  // of those: x times the transposed weight, bias behind it
+bool is_compiled_region(std::string_view name);    // what a graph compiler wraps its code in
 bool is_attention_op(std::string_view name);  // any member of the attention family, forward or backward
 bool is_backward_attention(std::string_view name);
 

@@ -27,13 +27,16 @@ class Cudnn : public LogReader {
     return true;
   }
 
+  std::string_view grade() const override { return executed_ > 0 ? "traced" : reasons_.empty() ? "modelled" : "asked"; }
+
   void finish(TraceAnswer& answer) override {
     for (const auto& [name, count] : functions_) answer.log_lines["call " + name] = count;
     if (!version_.empty()) answer.versions.push_back("cuDNN " + version_);
-    const bool refused = !reasons_.empty();
-    if (attention_) {
-      answer.verdict.sdpa = joined(answer.verdict.sdpa, refused ? PathVerdict::fallback : PathVerdict::cannot_tell);
-      answer.verdict.sdpa_why += refused ? "cuDNN declined the attention graph" : "cuDNN was asked for attention; the log shows no refusal and names no kernel";
+    judge(answer);
+    // Engines that decline one after the other are how a plan is found: where one then ran they refused nothing.
+    if (executed_ > 0 && refused_graphs() == 0) {
+      for (const auto& [what, count] : reasons_) remark(answer, what);
+      return;
     }
     // The general message says nothing by itself: the last specific one is the cause.
     std::string last;
@@ -48,6 +51,24 @@ class Cudnn : public LogReader {
   }
 
  private:
+  std::uint64_t refused_graphs() const {
+    std::uint64_t out = 0;
+    for (const auto& [what, count] : reasons_)
+      if (is_general(what)) out += count;
+    return out;
+  }
+
+  void judge(TraceAnswer& answer) const {
+    if (!attention_) return;
+    const bool ran = executed_attention_ > 0;
+    const PathVerdict v = ran ? (refused_graphs() > 0 ? PathVerdict::mixed : PathVerdict::fast_path) : reasons_.empty() ? PathVerdict::cannot_tell : PathVerdict::fallback;
+    answer.verdict.sdpa = joined(answer.verdict.sdpa, v);
+    std::string& why = answer.verdict.sdpa_why;
+    why += why.empty() ? "" : "; ";
+    if (ran) why += fmt::format("cuDNN ran an attention plan{}", refused_graphs() > 0 ? ", and found none for another graph" : "");
+    else why += reasons_.empty() ? "cuDNN was asked for attention; the log shows no refusal and names no kernel" : "cuDNN declined the attention graph";
+  }
+
   static bool is_general(std::string_view text) {
     return text.find("No execution plans") != std::string_view::npos || text.find("No valid execution plans") != std::string_view::npos ||
            text.find("no engine configs") != std::string_view::npos;
@@ -81,7 +102,12 @@ class Cudnn : public LogReader {
   void take_frontend(std::string_view text) {
     ++functions_["cudnn_frontend line"];
     for (const std::string_view mark : {"SDPA", "sdpa", "flash", "attn", "FLASH"})
-      if (text.find(mark) != std::string_view::npos) attention_ = true;
+      if (text.find(mark) != std::string_view::npos) attention_ = pending_attention_ = true;
+    if (text.find("INFO: Executed ") != std::string_view::npos) {
+      ++executed_;
+      if (pending_attention_) ++executed_attention_;
+      pending_attention_ = false;
+    }
     const auto error = text.find("ERROR:") != std::string_view::npos ? text.find("ERROR:") + 6 : text.find("Error:") != std::string_view::npos ? text.find("Error:") + 6 : std::string_view::npos;
     if (error != std::string_view::npos) add(text.substr(error));
     else if (is_general(text)) add(text.substr(text.find("No ")));
@@ -94,6 +120,8 @@ class Cudnn : public LogReader {
   }
 
   bool in_record_ = false, attention_ = false;
+  bool pending_attention_ = false;  // a graph with attention was described and has not run yet
+  std::uint64_t executed_ = 0, executed_attention_ = 0;
   std::string version_;
   std::map<std::string, std::uint64_t> functions_, reasons_;
 };

@@ -3,22 +3,23 @@
 namespace dd::evidence {
 namespace {
 
-constexpr auto none = PathVerdict::none, back = PathVerdict::fallback, open = PathVerdict::cannot_tell;
+constexpr auto none = PathVerdict::none, back = PathVerdict::fallback, open = PathVerdict::cannot_tell, fails = PathVerdict::no_path;
 
 constexpr KnownText table[] = {
-    {"No execution plans support the graph", "EVD058", back, none},
-    {"No available kernel. Aborting execution", "EVD060", back, none},
-    {"o available kernel.  Aborting execution", "EVD060", back, none},
+    {"No execution plans support the graph", "EVD058", back, none, {}, true},
+    {"o available kernel. Aborting execution", "EVD060", fails, none},
+    {"o available kernel.  Aborting execution", "EVD060", fails, none},
+    {"No viable backend for scaled_dot_product_attention", "EVD060", fails, none},
     {"Flash attention kernel not used because", "EVD061", open, none, "torch-flash"},
     {"emory efficient kernel not used because", "EVD062", open, none, "torch-efficient"},
     {"CuDNN attention kernel not used because", "EVD063", open, none, "torch-cudnn"},
     {"cuDNN attention kernel not used because", "EVD063", open, none, "torch-cudnn"},
-    {"FlashAttention only support", "EVD064", back, none},
-    {"FlashAttention forward only supports head dimension", "EVD064", back, none},
-    {"Flash Attention 2.0 only supports torch.float16 and torch.bfloat16", "EVD064", open, none},
-    {"CUBLAS_STATUS_NOT_SUPPORTED", "EVD065", none, open},
-    {"CUBLAS_STATUS_INVALID_VALUE", "EVD066", none, open},
-    {"CUBLAS_STATUS_ARCH_MISMATCH", "EVD067", none, open},
+    {"FlashAttention only support", "EVD064", open, none, {}, true},
+    {"FlashAttention forward only supports head dimension", "EVD064", open, none, {}, true},
+    {"Flash Attention 2.0 only supports torch.float16 and torch.bfloat16", "EVD064", open, none, {}, true},
+    {"CUBLAS_STATUS_NOT_SUPPORTED", "EVD065", none, open, {}, true},
+    {"CUBLAS_STATUS_INVALID_VALUE", "EVD066", none, open, {}, true},
+    {"CUBLAS_STATUS_ARCH_MISMATCH", "EVD067", none, open, {}, true},
     {"CUBLAS_STATUS_EXECUTION_FAILED", "EVD081", none, open},
     {"CUBLAS_STATUS_ALLOC_FAILED", "EVD081", none, open},
     {"CUBLAS_STATUS_NOT_INITIALIZED", "EVD081", none, open},
@@ -28,7 +29,7 @@ constexpr KnownText table[] = {
     {"could not create a primitive", "EVD069", none, open},
     {"xFormers wasn't build with CUDA support", "EVD070", back, none},
     {"xFormers can't load C++/CUDA extensions", "EVD070", back, none},
-    {"is not supported for the current GPU. Minimum capability", "EVD071", none, open},
+    {"is not supported for the current GPU. Minimum capability", "EVD071", none, open, {}, true},
     {"Cannot use FlashAttention-2 backend", "EVD072", open, none},
     {"Cannot use FlashAttention backend", "EVD072", open, none},
     {"does not have native support for FP8 computation", "EVD073", none, back},
@@ -38,9 +39,9 @@ constexpr KnownText table[] = {
     {"not supported in this architecture. The supported fp8 dtypes are", "EVD077", none, open},
     {"CUDA extension not installed", "EVD078", none, open},
     {"exllama_kernels not installed", "EVD078", none, open},
-    {"torch._scaled_mm is only supported on", "EVD079", none, back},
-    {"dimensions of mat2 to be divis", "EVD080", none, open},
-    {"Trailing dimension of mat1 must be divisible by 16", "EVD080", none, open},
+    {"torch._scaled_mm is only supported on", "EVD079", none, back, {}, true},
+    {"dimensions of mat2 to be divis", "EVD080", none, open, {}, true},
+    {"Trailing dimension of mat1 must be divisible by 16", "EVD080", none, open, {}, true},
     {"no kernel image is available for execution on the device", "EVD082", open, open},
     {"does not support `output_attentions=True`", "EVD083", back, none},
 };

@@ -10,6 +10,7 @@ struct KnownText {
   std::string_view part, id;
   PathVerdict sdpa, gemm;     // what the line says about each
   std::string_view backend = {};  // torch attention backend that the line is about; its reason may follow
+  bool raises = false;            // where the line is an error, the call ended there: no path
 };
 std::span<const KnownText> known_texts();
 

@@ -67,6 +67,12 @@ void CallGroups::add(CallGroup call) {
   }
 }
 
+std::string_view weaker(std::string_view a, std::string_view b) {
+  for (const std::string_view grade : {"modelled", "asked", "ran"})
+    if (a == grade || b == grade) return grade;
+  return "traced";
+}
+
 void remark(TraceAnswer& answer, std::string_view text) {
   if (answer.remarks.size() < most_remarks) answer.remarks.emplace_back(text.substr(0, 600));
 }
@@ -76,6 +82,8 @@ PathVerdict joined(PathVerdict a, PathVerdict b) {
   if (b == PathVerdict::none) return a;
   if (a == PathVerdict::cannot_tell) return b;
   if (b == PathVerdict::cannot_tell) return a;
+  const auto failed = [](PathVerdict v) { return v == PathVerdict::no_path || v == PathVerdict::fallback; };
+  if (failed(a) && failed(b)) return PathVerdict::no_path;
   return PathVerdict::mixed;
 }
 
@@ -83,7 +91,6 @@ TraceAnswer answer_log(ByteSource& source, const std::string& file) {
   TraceAnswer answer;
   answer.file = file;
   answer.verdict.attribution = "library_log";
-  answer.verdict.grade = "traced";
   std::unique_ptr<LogReader> readers[] = {onednn_reader(), cublas_reader(), cublaslt_reader(), cudnn_reader(), pasted_reader()};
   static constexpr std::string_view formats[] = {"onednn-verbose", "cublas-log", "cublaslt-log", "cudnn-log", "pasted-lines"};
   std::uint64_t taken[5] = {};
@@ -103,9 +110,13 @@ TraceAnswer answer_log(ByteSource& source, const std::string& file) {
   for (std::size_t i = 0; i < 5; ++i)
     if (taken[i] > 0) {
       readers[i]->finish(answer);
+      answer.verdict.grade = answer.format.empty() ? std::string(readers[i]->grade()) : std::string(weaker(answer.verdict.grade, readers[i]->grade()));
       answer.format += (answer.format.empty() ? "" : "+") + std::string(formats[i]);
     }
-  if (answer.format.empty()) answer.format = "unknown";
+  if (answer.format.empty()) {
+    answer.format = "unknown";
+    answer.verdict.grade = "modelled";
+  }
   add_call_specs(answer);
   if (total == 0) answer.warnings.push_back("the file is empty");
   else if (answer.format == "unknown") answer.warnings.push_back(fmt::format("none of {} lines is of a known library", total));

@@ -17,6 +17,8 @@ class LogReader {
   // True when the line is of this reader's library.
   virtual bool take(std::string_view line) = 0;
   virtual void finish(TraceAnswer& answer) = 0;
+  // How much its lines prove: traced (implementations that ran are named), asked (a library's own answer), modelled.
+  virtual std::string_view grade() const = 0;
 };
 
 std::unique_ptr<LogReader> onednn_reader();
@@ -28,6 +30,9 @@ std::unique_ptr<LogReader> pasted_reader();  // kernel names and error texts; as
 TraceAnswer answer_log(ByteSource& source, const std::string& file);
 // Kernel names given by hand; those that the table does not know are listed as such.
 TraceAnswer answer_kernels(const std::vector<std::string>& names);
+
+// Of oneDNN: a plain implementation, the slowest there is.
+bool is_reference(std::string_view implementation);
 
 // --- shared by the readers
 constexpr std::size_t most_call_groups = 20000;
@@ -43,6 +48,7 @@ class CallGroups {
   std::vector<CallGroup> groups_;
   std::unordered_map<std::string, std::size_t> index_;
 };
+std::string_view weaker(std::string_view a, std::string_view b);  // of two grades
 void remark(TraceAnswer& answer, std::string_view text);
 // Joins what several readers say about one operation.
 PathVerdict joined(PathVerdict a, PathVerdict b);

@@ -111,6 +111,8 @@ class OneDnn : public LogReader {
     return true;
   }
 
+  std::string_view grade() const override { return executed_ ? "traced" : "asked"; }
+
   void finish(TraceAnswer& answer) override {
     answer.log_lines = by_kind_;
     answer.log_lines["onednn lines"] = lines_;
@@ -162,9 +164,9 @@ class OneDnn : public LogReader {
       ++short_lines_;
       return;
     }
-    any_create_ = true;
+    any_create_ = executed_ = true;
     created(call.function, types_of(call.memory), call.problem);
-    if (call.function == "sdpa") ++(call.implementation.starts_with("ref") ? attention_slow_ : attention_fast_);
+    if (call.function == "sdpa") ++(is_reference(call.implementation) ? attention_slow_ : attention_fast_);
     calls_.add(std::move(call));
   }
 
@@ -207,7 +209,7 @@ class OneDnn : public LogReader {
   void take_graph(const Line& line, std::string_view text) {
     if (line.operation.find("check") != std::string::npos || line.operation == "create:dispatch") return take_check(line, text);
     if (line.operation != "exec" || line.rest.size() < 4) return;
-    any_create_ = true;
+    any_create_ = executed_ = true;
     const std::string_view kind = line.rest[2];
     if (kind.find("sdp") != std::string_view::npos || kind == "mha" || kind.find("_mha") != std::string_view::npos) ++attention_fast_;
   }
@@ -224,7 +226,6 @@ class OneDnn : public LogReader {
   }
 
   static bool is_product(std::string_view primitive) { return primitive == "matmul" || primitive == "inner_product" || primitive == "gemm"; }
-  static bool is_reference(std::string_view impl) { return impl.starts_with("ref") || impl.find(":ref") != std::string_view::npos || impl.starts_with("simple") || impl.find("_ref:") != std::string_view::npos; }
 
   void judge_products(TraceAnswer& answer) {
     std::uint64_t fast = 0, slow = 0, refused = 0, open = 0;
@@ -245,7 +246,7 @@ class OneDnn : public LogReader {
     if (attention_fast_ + attention_slow_ == 0) return;
     const PathVerdict v = attention_slow_ == 0 ? PathVerdict::fast_path : attention_fast_ == 0 ? PathVerdict::fallback : PathVerdict::mixed;
     answer.verdict.sdpa = joined(answer.verdict.sdpa, v);
-    answer.verdict.sdpa_why += fmt::format("oneDNN: {} fused attention executions, {} on the reference", attention_fast_, attention_slow_);
+    answer.verdict.sdpa_why += fmt::format("oneDNN ran attention {} times fused, {} times on the reference", attention_fast_, attention_slow_);
   }
 
   void add_findings(TraceAnswer& answer) {
@@ -267,7 +268,7 @@ class OneDnn : public LogReader {
   }
 
   std::uint64_t lines_ = 0, short_lines_ = 0, notable_count_ = 0, pending_short_ = 0, attention_fast_ = 0, attention_slow_ = 0;
-  bool any_create_ = false;
+  bool any_create_ = false, executed_ = false;
   std::map<std::string, std::uint64_t> by_kind_;
   std::vector<std::string> versions_, notable_, checks_;
   std::string isa_;
@@ -277,6 +278,12 @@ class OneDnn : public LogReader {
 };
 
 }  // namespace
+
+bool is_reference(std::string_view implementation) {
+  for (const std::string_view start : {"ref", "simple"})
+    if (implementation.starts_with(start)) return true;
+  return implementation.find(":ref") != std::string_view::npos || implementation.find("_ref:") != std::string_view::npos || implementation.find(":simple") != std::string_view::npos;
+}
 
 std::unique_ptr<LogReader> onednn_reader() { return std::make_unique<OneDnn>(); }
 

@@ -3,12 +3,11 @@
 #include <map>
 
 #include "evidence/answer/rules.hpp"
-#include "evidence/answer/work.hpp"
+#include "evidence/answer/by_name.hpp"
 #include "evidence/logs/known_texts.hpp"
 #include "evidence/logs/logs.hpp"
+#include "evidence/logs/torch_lines.hpp"
 #include "fmt/format.h"
-#include "frameworks/torch/messages.hpp"
-#include "frameworks/torch/torch.hpp"
 
 namespace dd::evidence {
 namespace {
@@ -42,20 +41,6 @@ std::vector<std::string_view> cells_of(std::string_view row) {
   return out;
 }
 
-const rules::Rule* torch_rule(std::string_view id) {
-  for (const auto& table : frameworks::torch_framework().tables())
-    for (const rules::Rule& row : table)
-      if (row.id == id) return &row;
-  return nullptr;
-}
-
-// Torch's texts are told by parts of sentences; a log of something else may hold the short ones by chance.
-bool may_be_torch(std::string_view text) {
-  for (const std::string_view mark : {"Warning", "Error", "sdp_utils", "ttention", "sdpa", "fused kernel", "query", "attn_mask", "head_dim"})
-    if (text.find(mark) != std::string_view::npos) return true;
-  return false;
-}
-
 class Pasted : public LogReader {
  public:
   bool take(std::string_view text) override {
@@ -64,44 +49,36 @@ class Pasted : public LogReader {
     for (const KnownText& each : known_texts())
       if (text.find(each.part) != std::string_view::npos) {
         if (!each.backend.empty()) backend_ = each.backend;
-        if (seen_.size() < most_lines) seen_.push_back({&each, std::string(text.substr(0, 400)), false});
+        if (seen_.size() < most_lines) seen_.push_back({&each, std::string(text.substr(0, 400)), false, each.raises && text.find("Error") != std::string_view::npos});
         return true;
       }
     return take_reason(text) || take_kernel(text);
   }
 
-  void finish(TraceAnswer& answer) override {
-    for (const Seen& each : seen_) {
-      answer.verdict.sdpa = joined(answer.verdict.sdpa, each.text->sdpa);
-      answer.verdict.gemm = joined(answer.verdict.gemm, each.text->gemm);
-      if (!each.explained) add(answer, finding_of(each.text->id, each.line));
-    }
-    for (const auto& [id, line] : reasons_)
-      if (const rules::Rule* rule = torch_rule(id)) add(answer, finding_of(*rule, line));
-    if (!reasons_.empty()) {
-      answer.verdict.sdpa = joined(answer.verdict.sdpa, PathVerdict::cannot_tell);
-      answer.verdict.sdpa_why += fmt::format("torch named {} reasons for passing backends over; which one served the call it does not say", reasons_.size());
-    }
-    for (const auto& [name, kernel] : kernels_) {
-      const PathVerdict v = judge_kernel(kernel.kind);
-      if (kernel.kind.role == Role::gemm) answer.verdict.gemm = joined(answer.verdict.gemm, v);
-      if (kernel.kind.role == Role::attention) answer.verdict.sdpa = joined(answer.verdict.sdpa, v);
-      answer.kernels_seen += kernel.count;
-      answer.kernels.push_back(kernel);
-    }
-    if (!kernels_.empty()) answer.verdict.attribution = "kernel_names_only";
+  // A name proves nothing that ran; a refusal is the library's own answer.
+  std::string_view grade() const override { return kernels_.empty() ? "asked" : "modelled"; }
+
+  void keep_unknown(std::string_view name) {
+    const std::string text(name.substr(0, 1000));
+    ++kernels_.emplace(text, KernelSummary{text, {}}).first->second.count;
   }
 
-  static PathVerdict judge_kernel(const KernelClass& kind) {
-    if (kind.role == Role::attention) return PathVerdict::fast_path;
-    switch (gemm_state(kind)) {
-      case GemmState::fast: return PathVerdict::fast_path;
-      case GemmState::slow: return PathVerdict::fallback;
-      case GemmState::degraded: return PathVerdict::mixed;
-      case GemmState::vector: return PathVerdict::fast_path;  // bound by memory: the right kernel for one row
-      case GemmState::unknown: break;
+  void finish(TraceAnswer& answer) override {
+    bool raised = false;
+    for (const Seen& each : seen_) {
+      const auto verdict = [&](PathVerdict v) { return each.raised && v != PathVerdict::none ? PathVerdict::no_path : v; };
+      answer.verdict.sdpa = joined(answer.verdict.sdpa, verdict(each.text->sdpa));
+      answer.verdict.gemm = joined(answer.verdict.gemm, verdict(each.text->gemm));
+      raised = raised || verdict(each.text->sdpa) == PathVerdict::no_path;
+      if (!each.explained) add(answer, finding_of(each.text->id, each.line));
     }
-    return PathVerdict::cannot_tell;
+    for (const Reason& each : reasons_) add(answer, finding_of(*each.rule, each.line));
+    explain_attention(answer, raised);
+    std::vector<KernelSummary> kernels;
+    for (const auto& [name, kernel] : kernels_) kernels.push_back(kernel);
+    if (kernels.empty()) return;
+    answer.verdict.attribution = "kernel_names_only";
+    add_named_kernels(answer, std::move(kernels));
   }
 
  private:
@@ -109,6 +86,11 @@ class Pasted : public LogReader {
     const KnownText* text;
     std::string line;
     bool explained;  // a reason followed: the line by itself says less
+    bool raised;     // printed as an error that ended the call
+  };
+  struct Reason {
+    const rules::Rule* rule;
+    std::string line, backend;
   };
 
   // One cause, one finding: repeats are counted by whoever reads the log, not listed.
@@ -118,18 +100,30 @@ class Pasted : public LogReader {
     answer.findings.push_back(std::move(finding));
   }
 
-  bool take_reason(std::string_view text) {
-    if (!may_be_torch(text)) return false;
-    const auto ids = frameworks::torch::rules_of(text, backend_);
-    if (ids.empty()) return false;
-    // Several ids: the same check by release or by backend. One finding, the others named.
-    std::string line(text.substr(0, 400));
-    if (ids.size() > 1) {
-      line += " (also";
-      for (std::size_t i = 1; i < ids.size() && i < 8; ++i) line += fmt::format("{} {}", i > 1 ? "," : "", ids[i]);
-      line += ": the same check elsewhere)";
+  void explain_attention(TraceAnswer& answer, bool raised) const {
+    if (!raised && reasons_.empty()) return;
+    std::string declined;
+    for (const Reason& each : reasons_)
+      if (const std::string one = fmt::format("{} ({})", each.backend, each.rule->id); declined.find(one) == std::string::npos) declined += (declined.empty() ? "" : ", ") + one;
+    std::string& why = answer.verdict.sdpa_why;
+    why += why.empty() ? "" : "; ";
+    if (raised) {
+      why += "the call failed: no backend took it, nothing ran";
+      if (!declined.empty()) why += "; passed over: " + declined;
+      return;
     }
-    if (reasons_.size() < most_lines) reasons_.emplace_back(ids.front(), std::move(line));
+    answer.verdict.sdpa = joined(answer.verdict.sdpa, PathVerdict::cannot_tell);
+    why += fmt::format("torch passed over {}; which backend then served the call the lines do not say", declined);
+  }
+
+  bool take_reason(std::string_view text) {
+    const auto rules = rules_behind(text, backend_);
+    if (rules.empty()) return false;
+    // Several rules: the same check by release, or by backend. One finding, the others named.
+    std::string line(text.substr(0, 400));
+    for (std::size_t i = 1; i < rules.size() && i < 8; ++i) line += fmt::format("{}{}", i > 1 ? ", " : " (also ", rules[i]->id);
+    if (rules.size() > 1) line += ": the same check in other releases or backends)";
+    if (reasons_.size() < most_lines) reasons_.push_back({rules.front(), std::move(line), std::string(rules.front()->scope)});
     for (std::size_t i = seen_.size(); i-- > 0;)
       if (seen_[i].text->backend == backend_ && !backend_.empty()) {
         seen_[i].explained = true;
@@ -163,7 +157,7 @@ class Pasted : public LogReader {
   }
 
   std::vector<Seen> seen_;
-  std::vector<std::pair<std::string_view, std::string>> reasons_;
+  std::vector<Reason> reasons_;
   std::string_view backend_;
   std::size_t rows_ = 0;  // in a row, without a kernel's name
   std::map<std::string, KernelSummary> kernels_;
@@ -179,18 +173,10 @@ TraceAnswer answer_kernels(const std::vector<std::string>& names) {
   answer.format = "kernel-names";
   answer.verdict.attribution = "kernel_names_only";
   Pasted reader;
-  std::vector<std::string> unknown;
   for (const std::string& name : names)
-    if (!reader.take(name)) unknown.push_back(name.substr(0, 1000));
+    if (!reader.take(name)) reader.keep_unknown(name);
   reader.finish(answer);
-  for (const std::string& name : unknown) {
-    KernelSummary summary;
-    summary.name = name;
-    summary.count = 1;
-    ++answer.kernels_unclassified;
-    answer.kernels.push_back(std::move(summary));
-    answer.findings.push_back(finding_of("EVD007", name));
-  }
+  answer.verdict.grade = reader.grade();
   return answer;
 }
 

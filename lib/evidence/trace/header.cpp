@@ -30,6 +30,7 @@ Json parse_shallow(std::string_view text) {
 void read_devices(std::string_view text, Trace& trace) {
   const Json list = parse_shallow(text);
   if (!list.is_array()) return;
+  if (list.empty()) trace.header["no_devices"] = "1";  // the profiler looked for GPUs and found none
   for (const Json& each : list) {
     if (!each.is_object() || trace.devices.size() >= 1024) continue;
     Device device;

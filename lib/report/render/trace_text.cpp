@@ -21,6 +21,17 @@ std::string operator_lines(const TraceOperator& o, bool color) {
   return out;
 }
 
+// Times only where there are any: of a name alone nothing was measured.
+std::string kernel_line(const TraceKernel& k) {
+  std::string out = k.seconds > 0 || k.share > 0 ? fmt::format("{:>6} {:>9}  ", fmt::format("{:.1f}%", k.share * 100), human_seconds(k.seconds)) : std::string();
+  out += k.name;
+  if (k.provider.empty()) return out + "  not in the table";
+  out += fmt::format("  {}/{} {}, tensor cores {}", k.provider, k.family, k.operation, k.tensor_cores);
+  for (const std::string* each : {&k.alignment, &k.linked_by})
+    if (!each->empty()) out += ", " + *each;
+  return out;
+}
+
 std::string one_trace(const Trace& t, const TextOptions& options) {
   std::string out = fmt::format("{}  {}{}\n", paint(t.file, Ink::bold, options.color), t.format, t.partial ? "  (partial)" : "");
   for (const auto& [operation, verdict] : t.verdict)
@@ -36,9 +47,7 @@ std::string one_trace(const Trace& t, const TextOptions& options) {
   const std::size_t most = options.verbosity > 0 ? t.kernels.size() : 15;
   for (std::size_t i = 0; i < t.kernels.size() && i < most; ++i) {
     const TraceKernel& k = t.kernels[i];
-    out += fmt::format("  {:>6} {:>9}  {}  {}/{} {}, tensor cores {}{}{}\n", fmt::format("{:.1f}%", k.share * 100), human_seconds(k.seconds),
-                       k.name, k.provider, k.family, k.operation, k.tensor_cores, k.alignment.empty() ? "" : ", " + k.alignment,
-                       k.linked_by.empty() ? "" : ", " + k.linked_by);
+    out += "  " + kernel_line(k) + "\n";
   }
   if (t.kernels.size() > most) out += fmt::format("  … {} more (-v shows them)\n", t.kernels.size() - most);
   if (!t.findings.empty()) out += "\n" + paint("findings", Ink::bold, options.color) + "\n";

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "evidence/logs/logs.hpp"
+#include "evidence/answer/report.hpp"
 #include "made.hpp"
 #include "spec/parse.hpp"
 #include "support/catch.hpp"
@@ -166,6 +167,39 @@ TEST_CASE("products of library logs as specs", "[evidence][forms]") {
   CHECK(one["out_dtype"] == "f32");
   // Lists of pointers, row order, odd sizes: no spec rather than a wrong one.
   CHECK(read("[cublasLt][1][Trace][cublasLtMatmul] Adesc=[type=R_16F rows=8 cols=9 ld=8] Bdesc=[type=R_16F rows=8 cols=8 ld=8] Ddesc=[type=R_16F rows=8 cols=8 ld=8] computeDesc=[computeType=COMPUTE_32F]\n").specs.empty());
+}
+
+TEST_CASE("oneDNN on GPUs, and layers", "[evidence][forms]") {
+  const TraceAnswer a = read("onednn_verbose,v1,primitive,exec,gpu:0,matmul,ocl:ref:any,undef,src:f16::blocked:ab::f0 wei:f16::blocked:ab::f0 dst:f16::blocked:ab::f0,attr-scratchpad:user,,64x64:64x64,4.1\n"
+                             "onednn_verbose,v1,primitive,exec,cpu,inner_product,brgemm:avx512_core,forward_inference,src:f32::blocked:ab::f0 wei:f32:a:blocked:AB16b64a::f0 bia:f32::blocked:a::f0 dst:f32::blocked:ab::f0,attr-scratchpad:user,,mb8ic64oc192,0.01\n"
+                             "onednn_verbose,v1,info,gpu,gemm,consider:G gemm HHS TNN 16 16 aB wg 4x2 sys,score:4337337.5\n"
+                             "onednn_verbose,v1,primitive,create_nested:kernel_cache_hit,gpu:0,gemm,jit:gemm:any,undef,src_a:f16::blocked:ab::f0 src_b:f16::blocked:ba::f0 dst:f16::blocked:ab::f0,,,4x8:8x4,0.01\n");
+  CHECK(a.verdict.gemm == PathVerdict::mixed);
+  const auto r = to_report(a);
+  REQUIRE(r.operators.size() == 2);
+  CHECK(r.operators[0].verdict == "fallback");  // the GPU's reference says "ref" behind its language
+  REQUIRE(a.specs.size() == 2);
+  CHECK(a.specs[1] == R"({"op":"gemm","x":{"shape":[8,64],"dtype":"f32"},"w":{"shape":[64,192],"dtype":"f32","strides":[1,64]},"out_dtype":"f32","epilogue":"bias","bias":{"shape":[192],"dtype":"f32"},"context":{"target":"cpu"}})");
+}
+
+TEST_CASE("products of AMD's library logs", "[evidence][forms]") {
+  const TraceAnswer bench = read("hipblaslt-bench --api_method c -m 1024 -n 512 -k 256 --lda 1024 --ldb 256 --ldc 1024 --ldd 1024  --stride_a 0 --stride_b 0  --alpha 1.000000 --beta -1.000000 --transA N --transB N --batch_count 1  --a_type f16_r --b_type f16_r "
+                                 "--c_type f16_r --d_type f16_r --scale_type f32_r --bias_vector --activation_type relu --compute_type f32_r --algo_method index --solution_index 56073\n");
+  CHECK(bench.format == "cublaslt-log");
+  REQUIRE(bench.specs.size() == 1);
+  CHECK(bench.specs[0] == R"({"op":"gemm","x":{"shape":[512,256],"dtype":"f16","strides":[256,1]},"w":{"shape":[256,1024],"dtype":"f16","strides":[1024,1]},"out_dtype":"f16","compute":"f32","epilogue":"bias+relu","bias":{"shape":[1024],"dtype":"f16"}})");
+  CHECK(bench.calls[0].fields.at("solution_index") == "56073");
+  const TraceAnswer rocblas = read("./rocblas-bench -f gemm_ex --transposeA T --transposeB N -m 8 -n 16 -k 32 --lda 32 --ldb 32 --ldc 8 --a_type bf16_r --b_type bf16_r --c_type bf16_r --d_type bf16_r --compute_type f32_r\n");
+  REQUIRE(rocblas.specs.size() == 1);
+  CHECK(rocblas.calls[0].library == "rocBLAS");
+  CHECK(rocblas.specs[0].find(R"("w":{"shape":[32,8],"dtype":"bf16","strides":[1,32]})") != std::string::npos);
+  const TraceAnswer lines = read("[2023-06-12 21:16:46][HIPBLASLT][690719][Api][rocblaslt_matmul_desc_create] matmulDesc=0x7f10 computeType=COMPUTE_32F scaleType=R_32F\n"
+                                 "[2023-06-12 21:16:46][HIPBLASLT][690719][Trace][rocblaslt_matmul] A=0x7f00 Adesc=[type=R_16F rows=64 cols=32 ld=64 batch_count=2 batch_stride=2048] B=0x7f20 Bdesc=[type=R_16F rows=16 cols=64 ld=16 batch_count=2 batch_stride=1024] "
+                                 "C=0x7f30 Cdesc=[type=R_16F rows=32 cols=16 ld=32] D=0x7f30 Ddesc=[type=R_16F rows=32 cols=16 ld=32] computeDesc=[computeType=COMPUTE_32F scaleType=R_32F transA=OP_T transB=OP_T epilogue=EPILOGUE_DEFAULT biasPointer=0x0] workSpace=0x0 alpha=1 beta=0 stream=0x0\n");
+  REQUIRE(lines.calls.size() == 1);
+  CHECK(lines.calls[0].library == "hipBLASLt");
+  REQUIRE(lines.specs.size() == 1);
+  CHECK(lines.specs[0].find(R"("x":{"shape":[2,16,64],"dtype":"f16","strides":[1024,1,16]})") != std::string::npos);
 }
 
 TEST_CASE("kernel names given by hand", "[evidence][forms]") {

@@ -224,6 +224,42 @@ TEST_CASE("names of many makers", "[evidence][kernels]") {
   }
 }
 
+TEST_CASE("names of inference engines and older libraries", "[evidence][kernels]") {
+  const struct {
+    const char* name;
+    Role role;
+    const char* family;
+    const char* dtype;
+  } cases[] = {
+      {"kernel_cutlass_kernel_flashinfergemmkernelsdense_blockscaled_gemm_sm100Sm100BlockScaledPersistentDenseGemmKernel_object_at__TiledMMA", Role::gemm, "gemm", ""},
+      {"kernel_cutlass_kernel___main__BlackwellFusedMultiHeadAttentionForward_object_at__TiledMMA", Role::attention, "attention-fused", ""},
+      {"kernel_cutlass_kernel_flashinferquantizationkernelsnvfp4_quantizeNVFP4QuantizeSwizzledKernel_object_at", Role::quantize, "quantize", ""},
+      {"_w8a8_block_fp8_matmul", Role::gemm, "gemm-quantized", ""},
+      {"void fused_a_gemm_kernel<1, 2112, 7168, 16, 8, 256, 16>(__nv_bfloat16*)", Role::gemm, "gemm", ""},
+      {"FmhaSm100aKernel_QE4m3KvE2m1OE4m3H128PagedKvCausalP32VarSeqQ128Kv128PersistentContext", Role::attention, "attention-paged", "fp8"},
+      {"void fmhaReductionKernel<128, true, __nv_bfloat16>(fmhaReductionParams)", Role::attention, "attention-helper", "bf16"},
+      {"void flashinfer::BatchDecodeWithPagedKVGQAKernel<(flashinfer::RotaryMode)0, false, 16ul>", Role::attention, "attention-paged", ""},
+      {"fused_fused_dequantize3_NT_matmul12_kernel", Role::gemm, "gemm-quantized", ""},
+      {"void dequantize_mul_mat_vec_q4_K", Role::gemm, "gemv-quantized", ""},
+      {"dequantize_block_q4_0", Role::dequantize, "dequantize", ""},
+      {"void cutlass::Kernel2<cutlass_75_wmma_tensorop_h161616gemm_32x32_128x2_tn_align8>(T1::Params)", Role::gemm, "gemm", "fp16"},
+      {"sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32_stage3_warpsize2x2x1_tensor16x8x8_kernel", Role::gemm, "gemm", "tf32"},
+      {"ampere_zgemm_32x32_nn", Role::gemm, "gemm", "complex128"},
+      {"volta_cgemm_32x32_tn", Role::convolution, "convolution", ""},
+      {"void RNN_blockPersist_fp_LSTM_HMMA<__half, __half, float, 1, 128>", Role::other, "recurrent", ""},
+      {"ref_sdpa", Role::attention, "attention-plain", ""},
+  };
+  for (const auto& each : cases) {
+    INFO(each.name);
+    const KernelClass kind = classify_kernel(each.name);
+    REQUIRE(kind.known());
+    CHECK(kind.role == each.role);
+    CHECK(kind.row->family == each.family);
+    if (*each.dtype != 0) CHECK(kind.dtype == each.dtype);
+  }
+  for (const char* open : {"_fwd_kernel", "matmul_kernel", "kernel_cutlass_kernel_other_thing", "fused_kernel"}) CHECK_FALSE(classify_kernel(open).known());
+}
+
 TEST_CASE("a mangled name is spelled out, whatever it holds", "[evidence][kernels]") {
   CHECK(spelled_out("_ZN5flash16flash_fwd_kernelILi64ELb0EEEvi") == "flash::flash_fwd_kernel<");
   CHECK(spelled_out("_ZN12_GLOBAL__N_120softmax_warp_forwardIfEEvi").find("(anonymous namespace)::softmax_warp_forward") != std::string::npos);

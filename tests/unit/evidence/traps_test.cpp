@@ -253,12 +253,31 @@ TEST_CASE("library logs of every form", "[evidence][logs]") {
   REQUIRE(lt.calls.size() == 1);
   CHECK(lt.calls[0].fields.at("Adesc.type") == "R_32F");
   CHECK(lt.findings.size() == 2);
+  // All levels on: one product is an API line, a query and a trace line; it counts once, with the algorithm of the trace line.
+  const std::string types = "Adesc=[type=R_16BF rows=64 cols=32 ld=65] Bdesc=[type=R_16BF rows=64 cols=16 ld=64] Cdesc=[type=R_16BF rows=32 cols=16 ld=32] Ddesc=[type=R_16BF rows=32 cols=16 ld=32] computeDesc=[computeType=COMPUTE_32F scaleType=R_32F transa=OP_T]";
+  const TraceAnswer all = read("[t][cublasLt][1][Api][cublasLtMatmulAlgoGetHeuristic] " + types + "\n[t][cublasLt][1][Api][cublasLtTSTMatmul] A=0X7F08 " + types + "\n[t][cublasLt][1][Trace][cublasLtTSTMatmul] A=0X7F08 " + types + " algo=[algoId=21 tile=MATMUL_TILE_64x64] workSpace=0X0 stream=0X0\n");
+  REQUIRE(all.calls.size() == 1);
+  CHECK(all.calls[0].count == 1);
+  CHECK(all.calls[0].fields.at("algo.algoId") == "21");
+  CHECK(all.verdict.gemm_why.find("1 products launched") != std::string::npos);
+  CHECK(all.findings.size() == 2);  // the leading dimension, and the address
+  REQUIRE(all.specs.size() == 1);
+  CHECK(all.specs[0].find(R"("w":{"shape":[64,32],"dtype":"bf16","strides":[1,65],"offset":4})") != std::string::npos);
+  const TraceAnswer query = read("[t][cublasLt][1][Api][cublasLtMatmulAlgoGetHeuristic] " + types + "\n");
+  CHECK(query.verdict.gemm_why.find("no product") != std::string::npos);
   const TraceAnswer cudnn = read("E! CuDNN (v91002 17) function cudnnBackendFinalize() called:\ne!     Error: CUDNN_STATUS_NOT_SUPPORTED; Reason: head dim 72 is not a multiple of 8\n"
                                  "[cudnn_frontend] Error: No execution plans support the graph.\n");
   CHECK(cudnn.verdict.sdpa == PathVerdict::fallback);
   bool carried = false;  // the general message carries the specific cause
   for (const EvidenceFinding& f : cudnn.findings) carried = carried || (f.id == "EVD058" && f.seen.find("head dim 72") != std::string::npos);
   CHECK(carried);
+  const std::string graph = "[cudnn_frontend] INFO: Validating SDPANode sdpa...\n[cudnn_frontend] ERROR: engine 4 declined. CUDNN_STATUS_NOT_SUPPORTED because (status) at plans.h:60\n";
+  const TraceAnswer ran = read(graph + "[cudnn_frontend] INFO: Executing eng8_k24=0...\n[cudnn_frontend] INFO: Executed eng8_k24=0.\n");
+  CHECK(ran.verdict.sdpa == PathVerdict::fast_path);
+  CHECK(ran.verdict.grade == "traced");
+  CHECK(ran.findings.empty());  // an engine that declined before another ran refused nothing
+  CHECK(read(graph + "[cudnn_frontend] INFO: Executed eng8_k24=0.\n[cudnn_frontend] Error: No valid execution plans built.\n").verdict.sdpa == PathVerdict::mixed);
+  CHECK(read(graph).verdict.sdpa == PathVerdict::fallback);
   const TraceAnswer unaligned = read("I! cuBLAS (v13.4.1) function cublasStatus_t cublasGemmEx(cublasHandle_t) called:\ni!  lda: type=int; val=1001\ni!  Atype: type=cudaDataType_t; val=CUDA_R_16F(2)\n"
                                      "i!  A: type=void; val=POINTER (IN HEX:0x0x504e20402)\ni!Process=1; MathMode=CUBLAS_DEFAULT_MATH\n");
   CHECK(unaligned.findings.size() == 2);
