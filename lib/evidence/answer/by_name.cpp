@@ -102,7 +102,7 @@ void add_named_kernels(TraceAnswer& answer, std::vector<KernelSummary> kernels) 
     const std::string name = kernel.name.substr(0, 120);
     answer.verdict.gemm = joined(answer.verdict.gemm, reading.gemm);
     answer.verdict.sdpa = joined(answer.verdict.sdpa, reading.sdpa);
-    answer.kernels_seen += kernel.count;
+    if (!reading.tells.empty()) answer.kernels_seen += kernel.count;  // a name that says nothing is nothing to judge
     if (reading.tells.empty()) {
       ++answer.kernels_unclassified;
       ++rules["EVD007"].count;

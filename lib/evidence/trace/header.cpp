@@ -36,9 +36,10 @@ void read_devices(std::string_view text, Trace& trace) {
     Device device;
     const auto name = each.find("name");
     if (name != each.end() && name->is_string()) device.name = name->get<std::string>().substr(0, 128);
-    device.major = number_of(each, "computeMajor");
-    device.minor = number_of(each, "computeMinor");
-    device.processors = number_of(each, "numSms");
+    // "computeProperties" of 2021 has the runtime's own names.
+    device.major = number_of(each, each.contains("computeMajor") ? "computeMajor" : "major");
+    device.minor = number_of(each, each.contains("computeMinor") ? "computeMinor" : "minor");
+    device.processors = number_of(each, each.contains("numSms") ? "numSms" : "multiProcessorCount");
     device.warp = number_of(each, "warpSize");
     trace.devices.push_back(std::move(device));
   }
@@ -64,7 +65,7 @@ void read_header(std::string_view key, std::string_view value, Trace& trace) {
   static constexpr std::array<std::string_view, 14> numbers = {"schemaVersion", "record_shapes", "with_stack", "with_flops", "with_modules",
       "profile_memory", "cuda_runtime_version", "cuda_driver_version", "cupti_version", "hip_runtime_version", "hip_driver_version",
       "roctracer_version", "baseTimeNanoseconds", "rocprofiler-sdk_version"};
-  if (key == "deviceProperties") return read_devices(value, trace);
+  if (key == "deviceProperties" || key == "computeProperties") return read_devices(value, trace);
   if (key == "metadata") return read_versions(parse_shallow(value), 0, trace);
   for (const std::string_view each : numbers)
     if (key == each && value.size() <= 32) {

@@ -50,6 +50,14 @@ TEST_CASE("categories of 2021 and threads as text", "[evidence]") {
   CHECK(answer.verdict.gemm == PathVerdict::fallback);
 }
 
+TEST_CASE("devices as the profiler of 2021 lists them", "[evidence]") {
+  const TraceAnswer a = read(trace_of(one_product(), R"("schemaVersion": 1, "computeProperties": [{"id": 0, "name": "Tesla V100-DGXS-32GB", "major": 7, "minor": 0, "warpSize": 32, "multiProcessorCount": 80}])"));
+  REQUIRE(a.devices.size() == 1);
+  CHECK((a.devices[0].major == 7 && a.devices[0].minor == 0 && a.devices[0].processors == 80));
+  REQUIRE(a.specs.size() == 1);
+  CHECK(a.specs[0].find(R"("target":"sm_70")") != std::string::npos);
+}
+
 TEST_CASE("an operator recorded twice counts once", "[evidence]") {
   auto events = one_product();
   events.push_back(op("aten::mm", 9, 30, 4));

@@ -1,4 +1,4 @@
-// libFuzzer entry; built with Clang when DD_FUZZ is on.
+// libFuzzer entry; built with clang and -DDD_FUZZERS=ON (preset fuzz).
 #include "targets.hpp"
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   fuzz::log({reinterpret_cast<const char*>(data), size});
