@@ -31,6 +31,7 @@ struct RunResult {
   std::optional<report::Error> error;                  // for refused, failed, unavailable, out_of_memory
   report::Evidence evidence;
   std::optional<report::Timing> timing;  // only when asked for
+  std::optional<report::Asked> asked;    // what the library said of the call, engine by engine
 };
 
 struct Availability {

@@ -51,7 +51,7 @@ const std::array<Backend, 19>& table() {
        .extra_bytes = cpu_naive::extra_bytes, .run = cpu_naive::run},
       {.name = "cudnn", .op = spec::Op::sdpa, .summary = "cuDNN's fused attention graph; its heuristics pick the engine", .library = "cuDNN", .device = "cuda",
        .fast = true, .rank = 5, .rules = cudnn_attention::rules, .probe = cudnn_attention::probe, .add_facts = cudnn_attention::add_facts,
-       .extra_bytes = cudnn_attention::extra_bytes},
+       .extra_bytes = cudnn_attention::extra_bytes, .run = cudnn_attention::run},
       {.name = "cuda-flash", .op = spec::Op::sdpa, .summary = "our own fused kernel on tensor cores; never stores the scores",
        .library = "own code", .device = "cuda", .fast = true, .rank = 10, .rules = cuda_flash::rules, .probe = own_kernels_available, .add_facts = add_device_facts,
        .extra_bytes = cuda_flash::extra_bytes, .run = cuda_flash::run},

@@ -65,6 +65,7 @@ std::span<const rules::Rule> rules();
 Availability probe();
 void add_facts(facts::FactSet& facts);
 std::int64_t extra_bytes(const spec::OpSpec& spec);
+RunResult run(const RunRequest& request);
 }  // namespace cudnn_attention
 
 namespace cuda_flash {

@@ -153,7 +153,7 @@ report::Attempt CaseRun::attempt(const AttemptRequest& request, const ops::cases
   a.outcome = outcome_of(reply);
   a.error = error_of(reply);
   a.evidence = std::move(reply.done.evidence);
-  if (told) *told = {std::move(reply.done.ran), std::move(reply.done.answers)};
+  if (told) *told = {std::move(reply.done.ran), std::move(reply.done.answers), std::move(reply.done.asked)};
   a.seconds = reply.ending == Ending::answered && reply.done.seconds > 0 ? reply.done.seconds : reply.seconds;
   if (reply.ending == Ending::interrupted) interrupted_ = true;
   add_printed(a.evidence, reply.printed);

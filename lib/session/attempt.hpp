@@ -23,9 +23,10 @@ struct AttemptRequest {
   std::vector<std::string> allowed;
 };
 
-struct Told {  // what a framework's worker says besides the attempt itself
+struct Told {  // what a worker says besides the attempt itself
   std::string which;                   // the backend that served the call; empty when the evidence does not tell
   std::vector<BackendAnswer> answers;  // of the framework's own queries
+  std::optional<report::Asked> asked;  // what the backend's library said of the call
 };
 
 // Multiply-adds of the call.

@@ -92,10 +92,13 @@ bool CaseWork::refuse(const core::Problems& problems) {
 bool CaseWork::stopped() const { return stop_signal() != 0 || (run_ && run_->interrupted()); }
 
 report::Attempt CaseWork::run_attempt(const AttemptRequest& request, Told* told) {
+  Told own;
+  if (!told) told = &own;
   report::Attempt a = run_->attempt(request, reference_, told);
+  if (Entry* e = told->asked ? entry(request.backend) : nullptr) e->out.asked = told->asked;
   if (a.timing) add_limits(*a.timing);
   if (!ran(a.outcome)) return a;
-  const std::string name = request.backend.empty() ? (told && !told->which.empty() ? told->which : "default") : request.backend;
+  const std::string name = request.backend.empty() ? (told->which.empty() ? "default" : told->which) : request.backend;
   if (saver_) saver_->output(name, request.policy, a.mode, run_->output());
   if (request.policy == "force" && a.outcome == report::Outcome::matched && !stopped()) a.comparison->exact_pass = exact_->check(request);
   if (a.comparison->exact_pass.find("differ") != std::string::npos) {

@@ -198,6 +198,7 @@ class NativeWorker {
     spoiled_ = backend->device != "cpu" && d.outcome == Outcome::failed;
     d.error = std::move(result.error);
     d.evidence = std::move(result.evidence);
+    d.asked = std::move(result.asked);
     return d;
   }
 

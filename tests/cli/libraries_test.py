@@ -9,6 +9,7 @@ import unittest
 
 BINARY = os.environ.get("DD_BINARY", "")
 FAKE = os.environ.get("DD_FAKE_FOLDER", "")
+CUDNN = os.environ.get("DD_FAKE_CUDNN_FOLDER", "")  # empty in a build without cudnn-frontend
 
 
 def run(*words, env=None):
@@ -77,6 +78,46 @@ class Hidden(unittest.TestCase):
         code, report = as_json("gemm", "--m", "8", "--n", "8", "--k", "8", "--target", "host", "--lib-dir", self.empty)
         self.assertEqual(code, 0)
         self.assertEqual([f["id"] for f in report["cases"][0].get("findings", []) if f["id"].startswith("ENV02")], [])
+
+
+class OneHidden(unittest.TestCase):
+    """All stand-ins but one in the folder: the finding names what is missing, the rest goes on."""
+
+    ATTENTION = ("sdpa", "--q", "1x2x16x16", "--dtype", "f16", "--target", "cuda:0")
+    PRODUCT = ("gemm", "--m", "16", "--n", "32", "--k", "64", "--dtype", "f16", "--target", "cuda:0")
+
+    def without(self, hidden, *words):
+        with tempfile.TemporaryDirectory() as folder:
+            for place in filter(None, (FAKE, CUDNN)):
+                for name in os.listdir(place):
+                    if name.startswith("lib") and name.split(".so")[0] != hidden:
+                        os.symlink(os.path.join(place, name), os.path.join(folder, name))
+            code, report = as_json(*words, "--lib-dir", folder)
+        case = report["cases"][0]
+        return code, case, {f["id"]: f for f in case["findings"]}
+
+    def test_the_driver(self):
+        for words in (self.ATTENTION, self.PRODUCT):
+            code, case, findings = self.without("libcuda", *words)
+            self.assertEqual((code, case["verdict"]["status"]), (5, "no-path"))
+            self.assertIn("install the NVIDIA driver", findings["ENV020"]["fix"])
+            self.assertIn("libcuda.so.1", findings["ENV020"]["seen"])
+            self.assertFalse({"ENV024", "ENV025"} & set(findings))  # without a driver they are not the question
+
+    def test_cudnn(self):
+        _, case, findings = self.without("libcudnn", *self.ATTENTION)
+        self.assertIn("install cuDNN 9", findings["ENV025"]["fix"])
+        self.assertNotIn("ENV020", findings)
+        self.assertEqual({a["outcome"] for c in case["candidates"] if c["backend"] == "cudnn" for a in c["attempts"]}, {"unavailable"})
+
+    def test_cublaslt(self):
+        code, case, findings = self.without("libcublasLt", *self.PRODUCT)
+        self.assertEqual((code, case["decision"]["selected"]), (0, "cublas"))
+        self.assertIn("--lib-dir", findings["ENV024"]["fix"])
+        self.assertFalse({"ENV020", "ENV023"} & set(findings))
+        if CUDNN:
+            code, case, _ = self.without("libcublasLt", *self.ATTENTION)
+            self.assertEqual((code, case["decision"]["selected"]), (0, "cudnn"))
 
 
 class StandIn(unittest.TestCase):

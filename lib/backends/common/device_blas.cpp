@@ -230,6 +230,8 @@ void add_blas_facts(const spec::OpSpec& spec, facts::FactSet& facts) {
   fill(Id::workspace_bytes, workspace);
   fill(Id::pref_workspace_bytes, workspace);
   fill(Id::requested_algo_count, std::int64_t{8});
+  // Captured mode asks for algorithms, and runs once, before the capture starts.
+  set_new(facts, Id::capturing, false, own, "how this tool calls the library: asked before a capture starts");
   fill(Id::scale_align_bytes, std::int64_t{256});
   const spec::TensorSpec out{{}, spec::out_dtype(g), {}, g.out.offset, {}};
   fill(Id::out_align_bytes, facts::alignment_bytes(out));

@@ -39,7 +39,13 @@ double number_at(const ops::TensorView& v, std::int64_t g, std::int64_t n) {
 
 }  // namespace
 
+namespace {
 bool has_signed_codes(DType t) { return t == DType::s4 || t == DType::s8; }
+}  // namespace
+
+bool weights_only(const ops::GemmProblem& p) {
+  return p.w_quant && !p.x_quant && p.w_quant->group_of.empty() && !p.bias && p.epilogue == ops::Epilogue::none && !(p.w_quant->zero && has_signed_codes(p.w.dtype));
+}
 
 void PackedWeights::place(std::int64_t batch, kernels::QuantArgs& args) {
   if (!placed_ || w_.stride[0] != 0) {

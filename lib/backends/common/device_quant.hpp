@@ -8,7 +8,9 @@
 
 namespace dd::backends {
 
-bool has_signed_codes(core::DType dtype);
+// Quantized weights, activations that are not, scales in order, zero points only with unsigned codes, no epilogue: what the
+// kernels have a form for.
+bool weights_only(const ops::GemmProblem& problem);
 
 class PackedWeights {
  public:

@@ -2,6 +2,7 @@
 // own multiplies each sum with the scales of its row and column and rounds to the result's type.
 #include <fmt/format.h>
 
+#include "backends/common/device_gemm.hpp"
 #include "backends/cublaslt/matmul.hpp"
 #include "backends/common/run.hpp"
 #include "backends/tables.hpp"
@@ -25,32 +26,20 @@ const float* place_scales(const ops::TensorView& scale, std::int64_t count, Devi
   return static_cast<const float*>(call.upload(values.data(), count * static_cast<std::int64_t>(sizeof(float))));
 }
 
-ops::TensorView dense_sums(const ops::TensorView& out) {
-  ops::TensorView v = out;
-  v.dtype = DType::s32;
-  v.data = nullptr;
-  v.offset = 0;
-  v.stride[2] = 1;
-  v.stride[1] = out.shape[2];
-  v.stride[0] = out.shape[1] * out.shape[2];
-  return v;
-}
-
 }  // namespace
 
 RunResult run(const RunRequest& request) {
   RunResult problem, result;
-  const auto device = DeviceCall::make(request, problem, own_kernels_and_cublaslt);
-  if (!device) return problem;
-  const auto p = ops::cases::gemm_problem(request.spec, request.inputs);
-  if (!p) return failure(report::Outcome::refused, "spec", core::to_text(p.problems().front()), "own code");
-  if (!has_form(*p)) return failure(report::Outcome::refused, "form", "8-bit codes with one scale a row and column, no zero points, no epilogue are what this path takes", "own code");
-  const ops::TensorView out = ops::cases::output_view(request.spec, request.out), sums = dense_sums(out);
+  const auto opened = open_product(request, problem, own_kernels_and_cublaslt);
+  if (!opened) return problem;
+  const auto& [device, p, out] = *opened;
+  if (!has_form(p)) return failure(report::Outcome::refused, "form", "8-bit codes with one scale a row and column, no zero points, no epilogue are what this path takes", "own code");
+  const ops::TensorView sums = dense_like(out, DType::s32, false);
   const std::int64_t elements = sums.shape[0] * sums.shape[1] * sums.shape[2];
   void* place = device->scratch(core::bytes_of(DType::s32, elements));
   cublaslt::Call call;
   std::string why;
-  if (!describe_product({p->x, device->at(p->x)}, {p->w, device->at(p->w)}, {sums, place}, call.product, why)) return failure(report::Outcome::refused, "form", why, "own code");
+  if (!describe_product({p.x, device->at(p.x)}, {p.w, device->at(p.w)}, {sums, place}, call.product, why)) return failure(report::Outcome::refused, "form", why, "own code");
   call.compute = cuda::blas::compute_32i;
   call.scale_type = cuda::blas::r_32i;
   call.workspace = request.spec.gemm().workspace.value_or(advised_workspace(device->device().info().compute_capability));
@@ -59,14 +48,14 @@ RunResult run(const RunRequest& request) {
 
   kernels::RescaleArgs args{};
   args.sums = static_cast<const std::int32_t*>(place);
-  args.row_scales = place_scales(p->x_quant->scale, out.shape[1], *device);
-  args.column_scales = place_scales(p->w_quant->scale, out.shape[2], *device);
+  args.row_scales = place_scales(p.x_quant->scale, out.shape[1], *device);
+  args.column_scales = place_scales(p.w_quant->scale, out.shape[2], *device);
   args.out = device->out_at(out);
   for (int i = 0; i < 3; ++i) args.out_stride[i] = out.stride[i];
   args.batch = static_cast<std::int32_t>(out.shape[0]);
   args.m = static_cast<std::int32_t>(out.shape[1]);
   args.n = static_cast<std::int32_t>(out.shape[2]);
-  describe_expanded(*p, result.evidence);
+  describe_expanded(p, result.evidence);
   result.evidence.notes = matmul->candidates();
   result.evidence.notes.push_back(fmt::format("integer sums written and read again: {} bytes", core::bytes_of(DType::s32, elements)));
   const std::string kernel = fmt::format("dd_rescale_{}", type_tag(out.dtype));

@@ -1,8 +1,10 @@
 // cublaslt: one product through cublasLtMatmul, with fused epilogue and the scales that narrow floats need.
 // A spec holds no scales for FP8 operands, so each side gets a constant one: 2 for w, 1/2 for x. Their product is one, and a
-// library that forgot either of them would be off by a factor of two.
+// library that forgot either of them would be off by a factor of two. The scales go with the operands: w is the library's A,
+// as in PyTorch's scaled product (2.6 to 2.9), which swaps both where it computes the transpose.
 #include <algorithm>
 
+#include "backends/common/device_gemm.hpp"
 #include "backends/common/run.hpp"
 #include "backends/cublaslt/matmul.hpp"
 #include "backends/tables.hpp"
@@ -66,12 +68,11 @@ bool place_bias(const ops::GemmProblem& p, DeviceCall& device, Call& call) {
 }
 
 // Empty when the call can be described; else why not.
-std::string describe(const RunRequest& request, const ops::GemmProblem& p, const facts::FactSet& facts, DeviceCall& device, Call& call) {
+std::string describe(const RunRequest& request, const ops::GemmProblem& p, const ops::TensorView& out, const facts::FactSet& facts, DeviceCall& device, Call& call) {
   if (p.w_quant) return "codes with scales along k are no operands of this library";
   const auto compute = blas_compute(text(facts, Id::compute_type));
   const auto epilogue = epilogue_code(text(facts, Id::lt_epilogue));
   if (!compute || !epilogue) return "this tool does not call the library with such a compute type or epilogue";
-  const ops::TensorView out = ops::cases::output_view(request.spec, request.out);
   std::string why;
   if (!describe_product({p.x, device.at(p.x)}, {p.w, device.at(p.w)}, {out, device.out_at(out)}, call.product, why)) return why;
   call.compute = *compute;
@@ -95,17 +96,16 @@ std::string describe(const RunRequest& request, const ops::GemmProblem& p, const
 
 RunResult run(const RunRequest& request) {
   RunResult problem, result;
-  const auto device = DeviceCall::make(request, problem, cublaslt_available);
-  if (!device) return problem;
-  const auto p = ops::cases::gemm_problem(request.spec, request.inputs);
-  if (!p) return failure(report::Outcome::refused, "spec", core::to_text(p.problems().front()), "own code");
+  const auto opened = open_product(request, problem, cublaslt_available);
+  if (!opened) return problem;
+  const auto& [device, p, out] = *opened;
   facts::FactSet facts;
   add_blas_facts(request.spec, facts);
   Call call;
-  if (const std::string why = describe(request, *p, facts, *device, call); !why.empty()) return failure(report::Outcome::refused, "form", why, "own code");
+  if (const std::string why = describe(request, p, out, facts, *device, call); !why.empty()) return failure(report::Outcome::refused, "form", why, "own code");
   const auto matmul = Matmul::make(*device, call, problem);
   if (!matmul) return problem;
-  describe_expanded(*p, result.evidence);
+  describe_expanded(p, result.evidence);
   result.evidence.notes = matmul->candidates();
   if (call.scale_a.address) result.evidence.notes.push_back("scales " + text(facts, Id::scale_mode) + ": 2 for w, 1/2 for x, since the spec holds none");
   return device->run_parts({{"product", {matmul->step(matmul)}}}, std::move(result));

@@ -5,6 +5,7 @@
 #include <list>
 
 #include "backends/common/device_blas.hpp"
+#include "backends/common/device_gemm.hpp"
 #include "backends/common/device_quant.hpp"
 #include "backends/common/run.hpp"
 #include "backends/tables.hpp"
@@ -15,32 +16,19 @@ namespace {
 
 std::int64_t dense_bytes(const spec::Gemm& g) { return core::bytes_of(g.x.dtype, spec::element_count(g.w.shape).value_or(0)); }
 
-// The dense weights as an operand: [batch, K, N] with unit stride along K.
-ops::TensorView dense_view(const ops::TensorView& w, core::DType dtype) {
-  ops::TensorView v = w;
-  v.dtype = dtype;
-  v.data = nullptr;
-  v.offset = 0;
-  v.stride[1] = 1;
-  v.stride[2] = w.shape[1];
-  v.stride[0] = w.stride[0] == 0 ? 0 : w.shape[1] * w.shape[2];
-  return v;
-}
-
 }  // namespace
 
 RunResult run(const RunRequest& request) {
   RunResult problem, result;
-  const auto call = DeviceCall::make(request, problem, own_kernels_and_cublas);
-  if (!call) return problem;
-  const auto p = ops::cases::gemm_problem(request.spec, request.inputs);
-  if (!p) return failure(report::Outcome::refused, "spec", core::to_text(p.problems().front()), "own code");
+  const auto opened = open_product(request, problem, own_kernels_and_cublas);
+  if (!opened) return problem;
+  const auto& [call, p, out] = *opened;
   const spec::Gemm& g = request.spec.gemm();
-  if (!p->w_quant || p->x_quant || !p->w_quant->group_of.empty() || p->bias || p->epilogue != ops::Epilogue::none || (p->w_quant->zero && has_signed_codes(p->w.dtype)))
+  if (!weights_only(p))
     return failure(report::Outcome::refused, "form", "16-bit activations, codes with scales in order and no epilogue are what the two halves take", "own code");
   kernels::QuantArgs base{};
-  if (!place_weight_scales(*p, *call, base)) return failure(report::Outcome::refused, "zero-point", "a zero point is no whole number from 0 to 255", "own code");
-  const ops::TensorView w = dense_view(p->w, p->x.dtype), out = ops::cases::output_view(request.spec, request.out);
+  if (!place_weight_scales(p, *call, base)) return failure(report::Outcome::refused, "zero-point", "a zero point is no whole number from 0 to 255", "own code");
+  const ops::TensorView w = dense_like(p.w, p.x.dtype, true);
   base.m = static_cast<std::int32_t>(out.shape[1]);
   base.k = static_cast<std::int32_t>(w.shape[1]);
   base.n = static_cast<std::int32_t>(w.shape[2]);
@@ -50,21 +38,21 @@ RunResult run(const RunRequest& request) {
   void* dense = call->scratch(bytes);
   BlasProduct product;
   std::string why;
-  if (!describe_product({p->x, call->at(p->x)}, {w, dense}, {out, call->out_at(out)}, product, why)) return failure(report::Outcome::refused, "form", why, "own code");
+  if (!describe_product({p.x, call->at(p.x)}, {w, dense}, {out, call->out_at(out)}, product, why)) return failure(report::Outcome::refused, "form", why, "own code");
   const auto cublas = open_cublas(*call, g.workspace, problem);
   if (!cublas) return problem;
 
-  PackedWeights weights(p->w, *call);
+  PackedWeights weights(p.w, *call);
   std::list<kernels::QuantArgs> arguments;  // read when the kernels start
   DeviceCall::Part dequantize{"dequantize", {}};
-  const std::string kernel = fmt::format("dd_dequantize_{}_{}", type_tag(w.dtype), core::info(p->w.dtype).bits);
+  const std::string kernel = fmt::format("dd_dequantize_{}_{}", type_tag(w.dtype), core::info(p.w.dtype).bits);
   for (std::int64_t b = 0; b < matrices; ++b) {
     kernels::QuantArgs& args = arguments.emplace_back(base);
     weights.place(b, args);
     args.out = static_cast<std::byte*>(dense) + core::bytes_of(w.dtype, b * w.stride[0]);
     dequantize.steps.emplace_back(DeviceCall::Launch{kernels::Image::quant, kernel, kernels::dequantize_launch(args), {&args}});
   }
-  describe_expanded(*p, result.evidence);
+  describe_expanded(p, result.evidence);
   result.evidence.conversions.push_back(weights.conversion());
   result.evidence.conversions.push_back({"dequantize", fmt::format("w from {} to {}, written and read again", core::to_text(g.w.dtype), core::to_text(w.dtype)), bytes});
   return call->run_parts({std::move(dequantize), {"product", {gemm_step(*cublas, product, cuda::blas::compute_32f)}}}, std::move(result));

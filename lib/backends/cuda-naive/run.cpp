@@ -21,14 +21,13 @@ RunResult run_attention(const RunRequest& request) {
 }
 
 RunResult run_gemm(const RunRequest& request) {
-  RunResult problem;
-  const auto call = DeviceCall::make(request, problem);
+  RunResult problem, result;
   kernels::GemmArgs args;
-  RunResult result;
-  if (!call || !device_gemm(request, *call, args, result.evidence, problem)) return problem;
+  const auto call = open_product(request, args, result.evidence, problem);
+  if (!call) return problem;
   const spec::Gemm& g = request.spec.gemm();
   const std::string kernel = fmt::format("dd_gemm_naive_{}_{}_{}", type_tag(g.x.dtype), type_tag(g.w.dtype), type_tag(spec::out_dtype(g)));
-  return call->run({{kernels::Image::gemm, kernel, kernels::gemm_naive_launch(args), {&args}}}, std::move(result));
+  return call->device->run({{kernels::Image::gemm, kernel, kernels::gemm_naive_launch(args), {&args}}}, std::move(result));
 }
 
 std::int64_t extra_bytes(const spec::OpSpec&) { return 0; }

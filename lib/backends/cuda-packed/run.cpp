@@ -3,6 +3,7 @@
 // are uploaded (once per call here; a real program would do it once per checkpoint), and that is said with bytes.
 #include <fmt/format.h>
 
+#include "backends/common/device_gemm.hpp"
 #include "backends/common/device_quant.hpp"
 #include "backends/common/run.hpp"
 #include "backends/tables.hpp"
@@ -36,33 +37,30 @@ void choose(Call& c, DType x_dtype, int bits) {
 
 RunResult run(const RunRequest& request) {
   RunResult problem, result;
-  const auto call = DeviceCall::make(request, problem);
-  if (!call) return problem;
-  const auto p = ops::cases::gemm_problem(request.spec, request.inputs);
-  if (!p) return failure(report::Outcome::refused, "spec", core::to_text(p.problems().front()), "own code");
-  const ops::TensorView out = ops::cases::output_view(request.spec, request.out);
-  if (!p->w_quant || p->x_quant || !p->w_quant->group_of.empty() || p->bias || p->epilogue != ops::Epilogue::none ||
-      (p->x.stride[2] != 1 && p->x.shape[2] != 1) || (out.stride[2] != 1 && out.shape[2] != 1) || (p->w_quant->zero && has_signed_codes(p->w.dtype)))
+  const auto opened = open_product(request, problem);
+  if (!opened) return problem;
+  const auto& [call, p, out] = *opened;
+  if (!weights_only(p) || (p.x.stride[2] != 1 && p.x.shape[2] != 1) || (out.stride[2] != 1 && out.shape[2] != 1))
     return failure(report::Outcome::refused, "form", "the kernel takes 16-bit activations with dense rows, codes with scales in order, no epilogue", "own code");
   kernels::QuantArgs base{};
-  if (!place_weight_scales(*p, *call, base)) return failure(report::Outcome::refused, "zero-point", "a zero point is no whole number from 0 to 255", "own code");
-  const int bits = core::info(p->w.dtype).bits;
-  const std::int64_t size = core::info(p->x.dtype).bits / 8;
+  if (!place_weight_scales(p, *call, base)) return failure(report::Outcome::refused, "zero-point", "a zero point is no whole number from 0 to 255", "own code");
+  const int bits = core::info(p.w.dtype).bits;
+  const std::int64_t size = core::info(p.x.dtype).bits / 8;
   std::list<Call> calls;
-  PackedWeights weights(p->w, *call);
+  PackedWeights weights(p.w, *call);
   for (std::int64_t b = 0; b < out.shape[0]; ++b) {
     Call& c = calls.emplace_back();
     c.args = base;
     weights.place(b, c.args);
-    c.args.x = static_cast<const std::byte*>(call->at(p->x)) + b * p->x.stride[0] * size;
+    c.args.x = static_cast<const std::byte*>(call->at(p.x)) + b * p.x.stride[0] * size;
     c.args.out = static_cast<std::byte*>(call->out_at(out)) + b * out.stride[0] * size;
-    c.args.x_stride = p->x.stride[1];
+    c.args.x_stride = p.x.stride[1];
     c.args.out_stride[0] = out.stride[1];
     c.args.out_stride[1] = 1;
     c.args.m = static_cast<std::int32_t>(out.shape[1]);
     c.args.n = static_cast<std::int32_t>(out.shape[2]);
-    c.args.k = static_cast<std::int32_t>(p->x.shape[2]);
-    choose(c, p->x.dtype, bits);
+    c.args.k = static_cast<std::int32_t>(p.x.shape[2]);
+    choose(c, p.x.dtype, bits);
   }
   result.evidence.conversions.push_back(weights.conversion());
   result.evidence.notes.push_back("dequantized matrix never written");

@@ -20,9 +20,9 @@ std::optional<bool> is_transposed(const std::int64_t (&stride)[3], std::int64_t 
 
 RunResult run(const RunRequest& request) {
   RunResult problem, result;
-  const auto call = DeviceCall::make(request, problem);
   kernels::GemmArgs args;
-  if (!call || !device_gemm(request, *call, args, result.evidence, problem)) return problem;
+  const auto call = open_product(request, args, result.evidence, problem);
+  if (!call) return problem;
   const auto xt = is_transposed(args.x_stride, args.m, args.k), wt = is_transposed(args.w_stride, args.k, args.n);
   if (!xt || !wt || (args.out_stride[2] != 1 && args.n != 1))
     return failure(report::Outcome::refused, "layout", "an operand has no dense axis", "own code");
@@ -31,12 +31,12 @@ RunResult run(const RunRequest& request) {
   args.w_stride[*wt ? 1 : 2] = 1;
   const bool aligned = kernels::aligned16(args.x, args.x_stride[*xt ? 2 : 1], args.x_stride[0]) &&
                        kernels::aligned16(args.w, args.w_stride[*wt ? 2 : 1], args.w_stride[0]);
-  const kernels::GemmInstance& instance = kernels::gemm_instances[kernels::gemm_instance_for(args, call->device().info().sm_count)];
+  const kernels::GemmInstance& instance = kernels::gemm_instances[kernels::gemm_instance_for(args, call->device->device().info().sm_count)];
   const spec::Gemm& g = request.spec.gemm();
   const std::string kernel = fmt::format("dd_gemm_wmma_{}_{}_{}_{}{}_{}", type_tag(g.x.dtype), type_tag(spec::out_dtype(g)), instance.rows,
                                          *xt ? 't' : 'n', *wt ? 't' : 'n', aligned ? 1 : 0);
   result.evidence.notes.push_back(aligned ? "16-byte copies" : "element-wise copies: a base or a stride is not a multiple of 16 bytes");
-  return call->run({{kernels::Image::gemm, kernel, kernels::gemm_launch(instance, args, *xt, *wt), {&args}}}, std::move(result));
+  return call->device->run({{kernels::Image::gemm, kernel, kernels::gemm_launch(instance, args, *xt, *wt), {&args}}}, std::move(result));
 }
 
 std::int64_t extra_bytes(const spec::OpSpec&) { return 0; }

@@ -89,8 +89,8 @@ std::vector<rules::Finding> environment_findings(std::span<const Library> which,
 
 std::vector<rules::Finding> findings_for_a_run() {
   const Library driver[] = {Library::driver};
-  auto out = environment_findings(driver, true);
-  return out.empty() ? environment_findings(all_libraries, true) : out;
+  auto out = environment_findings(driver, false);
+  return out.empty() ? environment_findings(all_libraries, true) : environment_findings(driver, true);
 }
 
 std::span<const rules::Rule> environment_rules() {

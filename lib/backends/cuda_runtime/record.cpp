@@ -156,8 +156,15 @@ const char* advice(const std::string& status) {
 
 }  // namespace
 
-HarnessScope::HarnessScope() { pushed_ = active.load() && cupti().push(custom_id, harness_id) == 0; }
+namespace {
+thread_local int harness_depth = 0;
+}
+
+bool in_harness() { return harness_depth > 0; }
+
+HarnessScope::HarnessScope() : pushed_(active.load() && cupti().push(custom_id, harness_id) == 0) { ++harness_depth; }
 HarnessScope::~HarnessScope() {
+  --harness_depth;
   std::uint64_t last = 0;
   if (pushed_) cupti().pop(custom_id, &last);
 }

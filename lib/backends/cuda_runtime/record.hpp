@@ -23,6 +23,8 @@ class HarnessScope {
   bool pushed_ = false;
 };
 
+bool in_harness();  // on this thread
+
 class Recording {
  public:
   // `libraries`: those whose log callbacks are wanted; each is opened by this.

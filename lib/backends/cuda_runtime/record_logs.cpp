@@ -1,10 +1,13 @@
 #include "backends/cuda_runtime/record_logs.hpp"
 
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <map>
 #include <mutex>
 #include <utility>
+
+#include "backends/cuda_runtime/record.hpp"
 
 namespace dd::cuda {
 namespace {
@@ -34,9 +37,15 @@ void cublaslt_line(int level, const char* function, const char* message) {
   add(Library::cublaslt, std::string("[cublasLt][") + name + "][" + (function ? function : "") + "] " + (message ? message : "") + "\n");
 }
 
+// cuDNN has one callback for both who collects its log and who waits for its reasons.
+void (*cudnn_listener)(const char*) = nullptr;
+std::atomic<bool> cudnn_collected{false};
+
 // The message is a list of texts, each ended by a zero, the list by one more.
 void cudnn_line(int severity, void*, const void*, const char* message) {
   if (!message) return;
+  if (cudnn_listener && severity <= 2) cudnn_listener(message);
+  if (!cudnn_collected || in_harness()) return;
   const char mark = severity <= 1 ? 'E' : severity == 2 ? 'W' : 'I';
   std::string out;
   bool first = true;
@@ -74,8 +83,10 @@ bool cublaslt_log(const LibraryRecord& library, bool on) {
 bool cudnn_log(const LibraryRecord& library, bool on) {
   int (*callback)(unsigned, void*, void (*)(int, void*, const void*, const char*)) = nullptr;
   if (!library.find(callback, "cudnnSetCallback")) return false;
-  constexpr unsigned errors_warnings_information = 1u << 1 | 1u << 2 | 1u << 3;
-  return callback(on ? errors_warnings_information : 0, nullptr, on ? cudnn_line : nullptr) == 0;
+  constexpr unsigned errors_and_warnings = 1u << 1 | 1u << 2, information = 1u << 3;
+  cudnn_collected = on;
+  const unsigned mask = on ? errors_and_warnings | information : cudnn_listener ? errors_and_warnings : 0;
+  return callback(mask, nullptr, mask ? cudnn_line : nullptr) == 0;
 }
 
 bool set_log(Library which, bool on) {
@@ -90,6 +101,11 @@ bool set_log(Library which, bool on) {
 }
 
 }  // namespace
+
+bool listen_to_cudnn(void (*listener)(const char*)) {
+  cudnn_listener = listener;
+  return cudnn_log(cuda::library(Library::cudnn), cudnn_collected);
+}
 
 bool begin_log(Library which) {
   taken_log(which);

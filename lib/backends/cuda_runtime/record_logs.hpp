@@ -7,6 +7,10 @@
 
 namespace dd::cuda {
 
+// Every warning and error of cuDNN, in cuDNN's own form (texts that each end with a zero, an empty one at the end), on the
+// thread whose call it is about, whether or not its log is being collected. False where cuDNN has no callback.
+bool listen_to_cudnn(void (*listener)(const char* message));
+
 // Opens the library and turns its log on; false where it is not there or has no callback.
 bool begin_log(Library which);
 void end_log(Library which);

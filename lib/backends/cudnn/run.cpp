@@ -1,21 +1,58 @@
-// cudnn: the library's fused attention graph. Here: whether it is there, and what it takes beside the tensors.
+// cudnn: the library's fused attention graph on the stream of the device. Every engine is asked as for a GPU that is not
+// here, and the first plan of the heuristics that can be built runs.
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "backends/common/device_call.hpp"
+#include "backends/common/run.hpp"
 #include "backends/cuda_runtime/environment.hpp"
-#include "backends/cudnn/frontend/ask.hpp"
+#include "backends/cuda_runtime/record.hpp"
+#include "backends/cudnn/frontend/plan.hpp"
 #include "backends/tables.hpp"
+#include "ops/tensor/convert.hpp"
 
 namespace dd::backends::cudnn_attention {
+namespace {
 
-Availability probe() {
-  if (!cudnn::ask_built()) return {false, "this build was configured without the headers of cudnn-frontend and cuDNN", {"RUL013"}};
+Availability available() {
   const cuda::LibraryRecord& library = cuda::library(cuda::Library::cudnn);
-  if (!library) return {false, library.error, {"ENV025"}};
-  const cuda::LibraryRecord& driver = cuda::library(cuda::Library::driver);
-  if (!driver || driver.stub) return {false, driver ? "only the toolkit's stand-in of the driver is here" : driver.error, {"ENV020"}};
-  return {true, fmt::format("cuDNN {}, {}", library.version, library.path), {}};
+  if (!cudnn::ask_built()) return with_library(device_available(), "this build was configured without the headers of cudnn-frontend and cuDNN", "RUL013", "");
+  return with_library(device_available(), library ? "" : library.error, "ENV025", fmt::format("cuDNN {} ({})", library.version, library.path));
 }
+
+cudnn::AskTensor form_of(const ops::TensorView& v) { return {v.dtype, {v.shape, v.shape + 4}, {v.stride, v.stride + 4}}; }
+
+// cuDNN adds its mask to the scores, so a boolean one is written out first: 0 where a pair takes part, else minus infinity.
+struct Bias {
+  cudnn::AskTensor form;
+  void* address = nullptr;
+};
+Bias place_mask(ops::TensorView mask, core::DType type, DeviceCall& call, report::Evidence& evidence) {
+  // An axis that a stride of 0 repeats is one of extent 1: that is how cuDNN knows broadcasting.
+  for (int i = 0; i < 4; ++i)
+    if (mask.stride[i] == 0) mask.shape[i] = 1;
+  const std::vector<std::int64_t> shape(mask.shape, mask.shape + 4);
+  const auto dense = spec::contiguous_strides(shape);
+  if (mask.dtype != core::DType::boolean) {
+    cudnn::AskTensor form = form_of(mask);
+    for (std::size_t i = 0; i < 4; ++i)
+      if (shape[i] == 1) form.stride[i] = dense[i];
+    return {std::move(form), call.at(mask)};
+  }
+  const std::int64_t count = ops::element_count(mask);
+  std::vector<std::byte> bits(static_cast<std::size_t>(core::bytes_of(type, count)));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const bool open = ops::load(mask.data, mask.dtype, ops::element_index(mask, i)) != 0;
+    ops::store(bits.data(), type, i, open ? 0.0 : -std::numeric_limits<double>::infinity());
+  }
+  evidence.conversions.push_back({"cast", fmt::format("boolean mask to additive {}", core::to_text(type)), static_cast<std::int64_t>(bits.size())});
+  return {{type, shape, dense}, call.upload(bits.data(), static_cast<std::int64_t>(bits.size()))};
+}
+
+}  // namespace
+
+Availability probe() { return available(); }
 
 void add_facts(facts::FactSet& facts) {
   add_device_facts(facts);
@@ -30,6 +67,51 @@ std::int64_t extra_bytes(const spec::OpSpec& spec) {
   for (std::int64_t extent : a.mask->shape)
     if (__builtin_mul_overflow(elements, extent, &elements)) return 0;
   return core::bytes_of(a.q.dtype, elements);
+}
+
+RunResult run(const RunRequest& request) {
+  RunResult problem, result;
+  const auto call = DeviceCall::make(request, problem, available);
+  if (!call) return problem;
+  const ops::AttentionProblem p = ops::cases::attention_problem(request.spec, request.inputs);
+  const ops::TensorView out = ops::cases::output_view(request.spec, request.out);
+  if (!p.q_lengths.empty() || p.window_left >= 0 || p.window_right >= 0)
+    return failure(report::Outcome::refused, "form", "ragged lengths and windows have no form in this graph", "own code");
+  if (p.dropout_p > 0) return failure(report::Outcome::unavailable, "dropout", "cuDNN draws its own random numbers: the result has no reference", "own code");
+
+  cudnn::AttentionQuestion question;
+  question.q = form_of(p.q);
+  question.k = form_of(p.k);
+  question.v = form_of(p.v);
+  question.out = form_of(out);
+  question.causal = !p.causal ? 0 : p.align == ops::Align::top_left ? 1 : 2;
+  question.scale = p.scale;
+  question.train = request.spec.attention().requires_grad;
+  cudnn::AttentionPlan::Pointers at{call->at(p.q), call->at(p.k), call->at(p.v), nullptr, call->out_at(out), nullptr};
+  if (p.mask) {
+    Bias bias = place_mask(*p.mask, p.q.dtype, *call, result.evidence);
+    question.bias = std::move(bias.form);
+    at.bias = bias.address;
+  }
+  cuda::CallError error;
+  cudnn::Answer answer;
+  const cuda::DeviceInfo& device = call->device().info();
+  std::optional<cuda::HarnessScope> not_the_call(std::in_place);  // asking and building are no part of the attempt
+  const auto plan = cudnn::AttentionPlan::make(question, device.compute_capability, call->device().stream(), answer, error);
+  not_the_call.reset();
+  answer.device = device.name;
+  if (!plan) {
+    result = device_failure(error);
+    result.asked = std::move(answer);
+    return result;
+  }
+  result.asked = std::move(answer);
+  if (question.train) at.stats = call->scratch(p.q.shape[0] * p.q.shape[1] * p.q.shape[2] * static_cast<std::int64_t>(sizeof(float)));
+  void* workspace = plan->workspace_bytes() > 0 ? call->scratch(plan->workspace_bytes()) : nullptr;
+  result.evidence.notes = plan->candidates();
+  result.evidence.notes.push_back("scores never materialised");
+  DeviceCall::LibraryCall step{"cudnnBackendExecute", fmt::format("plan {}, workspace {} bytes", plan->name(), plan->workspace_bytes()), [&](void*) { return plan->execute(at, workspace); }};
+  return call->run_parts({{"attention", {std::move(step)}}}, std::move(result));
 }
 
 }  // namespace dd::backends::cudnn_attention

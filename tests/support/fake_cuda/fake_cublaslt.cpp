@@ -195,7 +195,9 @@ int cublasLtMatmul(void*, void* desc, const void* alpha, const void* a, void* la
   if (const int status = p.check()) return status;
   calls += std::string("cublasLtMatmul ") + (ta ? "T" : "N") + (tb ? "T" : "N") + " " + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) + " batch " +
            std::to_string(D.batch) + " epilogue " + std::to_string(epilogue) + " algorithm " + std::to_string(chosen.id) + " alignment " + std::to_string(chosen.alignment) + " fast " +
-           std::to_string(number(of, 25, 0)) + " modes " + std::to_string(mode_a) + "," + std::to_string(mode_b) + "\n";
+           std::to_string(number(of, 25, 0)) + " modes " + std::to_string(mode_a) + "," + std::to_string(mode_b);
+  if (scale_a && scale_b) calls += " first scales " + std::to_string(p.scale_a(0, 0)).substr(0, 3) + "," + std::to_string(p.scale_b(0, 0)).substr(0, 3);
+  calls += "\n";
   return fake::enqueue([p] { p.run(); });
 }
 }

@@ -189,10 +189,11 @@ int cuDeviceGetAttribute(int* v, int attribute, int) {
 int cuDeviceTotalMem_v2(std::size_t* bytes, int) { return *bytes = is("h200") ? std::size_t{150} * 1000 * 1000 * 1000 - (std::size_t{4} << 30) : std::size_t{1} << 30, 0; }
 int cuDevicePrimaryCtxRetain(void** context, int) { return *context = &blocks, 0; }
 int cuCtxSetCurrent(void*) { return 0; }
+int cuCtxGetCurrent(void** context) { return *context = &blocks, 0; }
 int cuMemGetInfo_v2(std::size_t* free, std::size_t* total) { return *free = *total = std::size_t{1} << 30, 0; }
 int cuMemAlloc_v2(std::uint64_t* address, std::size_t bytes) {
   if (sticky) return illegal_address;
-  if (is("oom")) return out_of_memory;
+  if (is("oom") || bytes > std::size_t{1} << 30) return out_of_memory;
   void* p = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   if (!p) return out_of_memory;
   std::memset(p, 0xFF, (bytes + 255) / 256 * 256);
@@ -250,7 +251,11 @@ int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsign
   }
   return enqueue(std::move(launch));
 }
-int dd_fake_enqueue(const std::function<void()>* work) { return sticky ? illegal_address : enqueue(Launch{nullptr, dim3(1), dim3(1), 0, {}, *work}); }
+int dd_fake_enqueue(const std::function<void()>* work) {
+  if (sticky) return illegal_address;
+  if (is("illegal")) return sticky = true, 0;  // found out when somebody waits
+  return enqueue(Launch{nullptr, dim3(1), dim3(1), 0, {}, *work});
+}
 int cuStreamCreate(void** stream, unsigned) { return *stream = &graph, 0; }
 int cuStreamSynchronize(void* stream) {
   if (capturing && stream) return 900;

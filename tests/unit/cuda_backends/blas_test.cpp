@@ -1,6 +1,8 @@
 // cublas, cublaslt, cublaslt-s8, cuda-dequant and cuda-math over stand-ins of the libraries: layouts, strides, batches,
 // epilogues, scales and workspaces are right when the numbers are, and the calls are told as they were made.
+#include "backends/common/device_blas.hpp"
 #include "backends/cuda_runtime/libraries.hpp"
+#include "rules/rule.hpp"
 #include "specs.hpp"
 
 using namespace dd;
@@ -157,7 +159,10 @@ TEST_CASE("FP8 with each scale mode", "[blas]") {
     auto s = fp8(DType::f8_e4m3, DType::f8_e4m3, DType::bf16, 16, 32, 272);
     if (*mode) gemm(s).extra["scale_mode"] = mode;
     check_close("cublaslt", s);
-    CHECK(contains(lt_calls(), text));
+    const std::string made = lt_calls();
+    CHECK(contains(made, text));
+    // A row-major result is computed as its transpose: w is the library's A and x its B, so w's scales are A's.
+    CHECK(contains(made, "first scales 2.0,0.5"));
     CHECK(noted(run("cublaslt", s), "2 for w, 1/2 for x"));
   }
   lt_calls();
@@ -280,6 +285,22 @@ TEST_CASE("decomposed attention: masks, alignments, heads, layouts", "[blas]") {
   CHECK(noted(r, "scores materialised: 8736 bytes"));
   CHECK(noted(r, "probabilities materialised: 4368 bytes"));
   CHECK(noted(r, "softmax: "));
+}
+
+TEST_CASE("captured mode asks for algorithms before the capture, so the release that cannot be asked during one serves", "[blas]") {
+  const auto found = [](spec::OpSpec s) {
+    s.mode = spec::Mode::captured;
+    facts::FactSet f;
+    f.set(facts::Id::cublas_version, facts::Version::of(13, 5, 1), facts::Provenance::library);
+    backends::add_blas_facts(s, f);
+    for (const rules::Rule& rule : backends::find_backend("cublaslt", spec::Op::gemm)->judged_by())
+      if (rule.id == "CLT024") return rules::evaluate(rule, f).status;
+    return rules::Truth::unknown;
+  };
+  CHECK(found(product(DType::f16, 16, 32, 64)) == rules::Truth::met);
+  auto told = product(DType::f16, 16, 32, 64);
+  gemm(told).extra["capturing"] = "true";  // what the user says of a program stands
+  CHECK(found(told) == rules::Truth::unmet);
 }
 
 TEST_CASE("captured: the same numbers from the replay, library work among the nodes", "[blas]") {

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import unittest
 
-BINARY, DRIVER, TOOLS = (os.environ.get(n, "") for n in ("DD_BINARY", "DD_FAKE_DRIVER", "DD_FAKE_TOOLS"))
+BINARY, DRIVER, TOOLS, CUDNN = (os.environ.get(n, "") for n in ("DD_BINARY", "DD_FAKE_DRIVER", "DD_FAKE_TOOLS", "DD_FAKE_CUDNN_DIR"))
 SCRIPT = os.path.join(os.environ.get("DD_SOURCE_DIR", ""), "scripts/gpu_check")
 CALL = ("sdpa", "--q", "1x1x8x32", "--dtype", "f16", "--target", "cuda:0")
 
@@ -34,6 +34,53 @@ def attempts(case, name, mode):
 
 def ids(case, name):
     return {f["id"]: f for f in candidate(case, name)["findings"]}
+
+
+def with_cudnn(*words, **env):
+    """The same with the stand-in of cuDNN in its place."""
+    return diagnose(*words, DD_LIB_DIR=":".join((CUDNN, DRIVER, TOOLS)), **env)
+
+
+@unittest.skipUnless(CUDNN, "this build has no cudnn-frontend")
+class FakeCudnn(unittest.TestCase):
+    def test_cudnn_serves_and_its_answer_is_in_the_report(self):
+        code, case = with_cudnn(*CALL, "--mode", "eager,captured")
+        self.assertEqual(code, 0)
+        self.assertEqual((case["decision"]["selected"], case["verdict"]["status"]), ("cudnn", "fast-path"))
+        c = candidate(case, "cudnn")
+        self.assertEqual({(a["mode"], a["outcome"]) for a in c["attempts"]}, {("eager", "matched"), ("captured", "matched")})
+        asked = c["asked"]
+        self.assertEqual((asked["version"], asked["device"], asked["order"]), ("9.19.0", "simulated device", [2, 1]))
+        self.assertEqual([(e["id"], e["accepted"]) for e in asked["engines"]], [(0, False), (1, True), (2, True)])
+        self.assertIn("takes no such tensors", asked["engines"][0]["reason"])
+        self.assertEqual([k["name"] for k in c["attempts"][0]["evidence"]["kernels"]], ["library_kernel"])
+
+    def test_a_refusal_that_no_rule_foresaw_is_a_finding(self):
+        code, case = with_cudnn(*CALL, DD_FAKE_CUDNN="no-engine")
+        self.assertEqual(code, 0)
+        self.assertNotEqual(case["decision"]["selected"], "cudnn")
+        a = attempts(case, "cudnn", "eager")[0]
+        self.assertEqual((a["outcome"], a["error"]["code"], a["error"]["source"]), ("refused", "no-engine", "cuDNN"))
+        self.assertEqual(ids(case, "cudnn")["RUL001"]["status"], "unmet")
+        self.assertEqual(len(candidate(case, "cudnn")["asked"]["engines"]), 3)
+
+    def test_under_force_the_refusal_is_the_librarys_own(self):
+        code, case = with_cudnn(*CALL, "--force", "cudnn", DD_FAKE_CUDNN="graph-refused")
+        self.assertEqual(code, 3)
+        self.assertIn("told to refuse the graph", attempts(case, "cudnn", "eager")[0]["error"]["text"])
+        code, case = with_cudnn("sdpa", "--q", "1x1x8x32", "--dtype", "f64", "--target", "cuda:0", "--force", "cudnn")
+        self.assertEqual(code, 3)
+        self.assertIn("CUD003", ids(case, "cudnn"))
+
+    def test_what_spoils_the_context_is_told_as_the_drivers_error(self):
+        _, case = with_cudnn(*CALL, "--deny", "cuda-flash,cuda-naive,cuda-math", DD_FAKE_CUDA="illegal")
+        a = attempts(case, "cudnn", "eager")[0]
+        self.assertEqual((a["outcome"], a["error"]["code"], a["error"]["source"]), ("failed", "CUDA_ERROR_ILLEGAL_ADDRESS", "CUDA driver"))
+
+    def test_a_workspace_that_cannot_be_had(self):
+        code, case = with_cudnn(*CALL, DD_FAKE_CUDNN="huge-workspace")
+        self.assertEqual(code, 4)
+        self.assertEqual(attempts(case, "cudnn", "eager")[0]["outcome"], "out-of-memory")
 
 
 class FakeGpu(unittest.TestCase):

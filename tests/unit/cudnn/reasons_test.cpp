@@ -42,3 +42,30 @@ TEST_CASE("device properties carry the architecture and its shared memory") {
   CHECK(json.find("\"deviceVer\":860") != std::string::npos);
   CHECK(json.find("\"maxSharedMemoryPerBlockOptin\":101376") != std::string::npos);
 }
+
+TEST_CASE("the last status named is the code, and says what it means for an attempt") {
+  using Fault = dd::cuda::CallError::Fault;
+  const auto fault = [](const char* words) { return call_error("call", words, "own").fault; };
+  const auto e = call_error("cudnnBackendExecute", "execute() failed with message: no room, and code: CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED\n", "own");
+  CHECK(e.name == "CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED");
+  CHECK(e.fault == Fault::out_of_memory);
+  CHECK(e.text.back() == 'D');
+  CHECK(fault("CUDNN_STATUS_NOT_INITIALIZED") == Fault::unavailable);
+  CHECK(fault("CUDNN_STATUS_NOT_SUPPORTED_RUNTIME_PREREQUISITE_MISSING") == Fault::unavailable);
+  CHECK(fault("CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH") == Fault::unavailable);
+  CHECK(fault("CUDNN_STATUS_NOT_SUPPORTED_SHAPE") == Fault::refused);
+  CHECK(fault("CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH") == Fault::refused);
+  CHECK(fault("CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER") == Fault::failed);
+  CHECK(fault("CUDNN_STATUS_INTERNAL_ERROR") == Fault::failed);
+  const auto own = call_error("graph", "hidden_dim should be multiple of 8", "cudnn-frontend");
+  CHECK(own.name == "cudnn-frontend");
+  CHECK(own.fault == Fault::refused);
+}
+
+TEST_CASE("a plan's name tells its engine") {
+  CHECK(engine_in("eng9_k24=3") == 9);
+  CHECK(engine_in("sdpa_eng10_k2=1_k24=36") == 10);
+  CHECK(engine_in("nothing") == -1);
+  CHECK(engine_in("eng") == -1);
+  CHECK(engine_in("eng99999999999999999999") == 999999999);
+}

@@ -66,6 +66,11 @@ TEST_CASE("what has no form as a question is not asked") {
   const std::string device = *cudnn::device_properties_of(*profile);
   CHECK(cudnn::answer(read("sdpa --b 2 --h 2 --sq 64 --d 64 --dtype f16 --nested 64,32"), device).error->code == "no-question");
   CHECK(cudnn::answer(read("sdpa --q 1x8x256x64 --dtype f8_e4m3"), device).error->code == "no-question");
+  auto own = *profile;
+  own.cudnn_device = R"({"deviceVer": 900, "cudaDeviceId": 3, "deviceName": "recorded"})";
+  CHECK(*cudnn::device_properties_of(own) == R"({"cudaDeviceId":0,"deviceName":"recorded","deviceVer":900})");
+  own.cudnn_device = R"({"deviceVer": 1000, "deviceName": "another"})";
+  CHECK(*cudnn::device_properties_of(own) == device);
   CHECK_FALSE(cudnn::device_properties_of(*facts::find_profile("gfx942")));
   CHECK_FALSE(cudnn::device_properties_of(*facts::find_profile("cpu")));
 }

@@ -67,7 +67,7 @@ struct AskDevice {
   std::string name = "device";
 };
 std::string device_properties(const AskDevice& device);
-// nullopt: no NVIDIA GPU.
+// cuDNN's own record of the device where the profile has one. nullopt: no NVIDIA GPU.
 std::optional<std::string> device_properties_of(const facts::DeviceProfile& profile);
 
 }  // namespace dd::cudnn

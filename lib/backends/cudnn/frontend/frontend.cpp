@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "backends/cudnn/frontend/library.hpp"
 #include "backends/cudnn/frontend/plan.hpp"
@@ -127,15 +128,6 @@ void target(FrontendGraph& graph, const Device& device) {
   graph.set_sm_version(static_cast<std::int32_t>(device.version / 10));
 }
 
-// "eng9_k24=3" -> 9; -1 when the tag has another form.
-std::int64_t engine_in(const std::string& tag) {
-  const std::size_t at = tag.rfind("eng");
-  if (at == std::string::npos) return -1;
-  std::size_t end = at + 3;
-  while (end < tag.size() && isdigit(static_cast<unsigned char>(tag[end]))) ++end;
-  return end == at + 3 ? -1 : std::stoll(tag.substr(at + 3, end - at - 3));
-}
-
 void ask_heuristics(FrontendGraph& graph, Answer& answer) {
   if (graph.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}).is_bad()) return;
   for (std::int64_t plan = 0; plan < graph.get_execution_plan_count(); ++plan) {
@@ -175,8 +167,10 @@ void ask_graph(FrontendGraph& graph, const Device* device, cudnnHandle_t handle,
   ask_heuristics(graph, answer);
 }
 
-Answer opened() {
-  if (ready().problem) return not_asked(ready().problem->code, ready().problem->text);
+// Releases before 9.8 know no device properties: they can run, and cannot be asked about another device.
+Answer opened(bool about_other_device) {
+  const auto& problem = ready().problem ? ready().problem : about_other_device ? ready().no_properties : ready().problem;
+  if (problem) return not_asked(problem->code, problem->text);
   fe::cudnn_dlhandle = ready().library->handle;
   Answer answer;
   answer.library = "cuDNN";
@@ -188,7 +182,7 @@ Answer opened() {
 // What ask() of either operator shares. The frontend throws where it has no node for a call.
 template <class AddNodes>
 Answer ask_about(const std::string& problem, const std::string& device_json, bool attention, AddNodes&& add_nodes) {
-  Answer answer = opened();
+  Answer answer = opened(true);
   if (!answer.answered()) return answer;
   if (!problem.empty()) return not_asked("no-question", problem);
   const Device device = read_device(device_json);
@@ -237,63 +231,95 @@ AttentionPlan::~AttentionPlan() = default;
 
 namespace {
 
-report::Error refused(std::string code, std::string text) { return {std::move(code), std::move(text), "cuDNN"}; }
+// What of cuDNN's messages since the last call says most, behind the frontend's own words.
+std::string with_reason(const std::string& words) {
+  const Reason best = most_telling(reasons_in(take_messages()));
+  return best.text.empty() ? words : fmt::format("{} ({}: {})", words, best.code, best.text);
+}
 
-// Builds the plans in the order of the heuristics until one can be built; its index, or -1 with the last words.
-std::int64_t build_first(FrontendGraph& graph, std::string& words) {
-  for (std::int64_t plan = 0; plan < graph.get_execution_plan_count(); ++plan) {
-    auto status = graph.build_plan_at_index(plan);
-    if (status.is_good()) return plan;
-    words = status.get_message();
-  }
-  return -1;
+std::string first_reason(const Answer& answer) {
+  std::vector<Reason> reasons;
+  for (const EngineAnswer& e : answer.engines)
+    if (!e.accepted) reasons.push_back({e.code, fmt::format("engine {}: {}", e.id, e.reason)});
+  const Reason best = most_telling(reasons);
+  return best.text.empty() ? "none of its engines gives a reason" : fmt::format("{} ({})", best.text, best.code);
 }
 
 }  // namespace
 
-std::unique_ptr<AttentionPlan> AttentionPlan::make(const AttentionQuestion& question, int compute_capability, void* stream, Answer& answer, report::Error& error) {
-  answer = opened();
-  const auto no = [&](report::Error why) {
+// Builds the plans in the order of the heuristics until one can be built.
+bool AttentionPlan::build() {
+  FrontendGraph& graph = graph_->graph;
+  std::set<std::string> seen;  // the fallback list repeats what the first list has
+  for (std::int64_t i = 0; i < graph.get_execution_plan_count(); ++i) {
+    std::string plan;
+    graph.get_plan_name_at_index(i, plan);
+    if (!seen.insert(plan).second) continue;
+    std::string line = fmt::format("candidate {}: {}", candidates_.size() + 1, plan);
+    if (const std::string engine = engine_name(true, engine_in(plan)); !engine.empty()) line += ", " + engine;
+    if (name_.empty()) {
+      take_messages();
+      auto status = graph.build_plan_at_index(i);
+      if (status.is_good()) {
+        name_ = plan;
+        graph.get_workspace_size(workspace_);
+        line += fmt::format(", built, workspace {} bytes", workspace_);
+      } else {
+        last_words_ = with_reason(std::string(status.get_message()));
+        line += ", could not be built: " + last_words_;
+      }
+    }
+    candidates_.push_back(std::move(line));
+  }
+  return !name_.empty();
+}
+
+std::unique_ptr<AttentionPlan> AttentionPlan::make(const AttentionQuestion& question, int compute_capability, void* stream, Answer& answer, cuda::CallError& error) {
+  using Fault = cuda::CallError::Fault;
+  answer = opened(false);
+  const auto no = [&](cuda::CallError why) {
     error = std::move(why);
     return nullptr;
   };
-  if (!answer.answered()) return no(*answer.error);
-  if (const std::string problem = check(question); !problem.empty()) return no(refused("no-question", problem));
+  if (!answer.answered()) return no({0, answer.error->code, answer.error->text, "open", answer.error->source, Fault::unavailable});
+  if (const std::string problem = check(question); !problem.empty()) return no({0, "no-question", problem, "sdpa", "own code", Fault::refused});
   std::unique_ptr<AttentionPlan> plan(new AttentionPlan);
   plan->graph_ = std::make_unique<Graph>();
   Graph& g = *plan->graph_;
   const BackendApi& api = ready().api;
   try {
-    cudnnStatus_t status = api.create_handle(&g.handle);
-    if (status == CUDNN_STATUS_SUCCESS) status = api.set_stream(g.handle, static_cast<cudaStream_t>(stream));
-    if (status != CUDNN_STATUS_SUCCESS) return no(refused(api.error_string(status), "cuDNN could not make a handle on this device"));
+    if (const auto status = api.create_handle(&g.handle); status != CUDNN_STATUS_SUCCESS) return no(call_error("cudnnCreate", api.error_string(status), ""));
+    if (const auto status = api.set_stream(g.handle, static_cast<cudaStream_t>(stream)); status != CUDNN_STATUS_SUCCESS)
+      return no(call_error("cudnnSetStream", api.error_string(status), ""));
     g.graph.set_sm_version(compute_capability);
+#if CUDNN_FRONTEND_VERSION >= 13200
+    // The plan outlives every graph that is captured from it here; otherwise the frontend would need libcudart to say so.
+    g.graph.set_cuda_graph_retention(fe::CudaGraphRetention_t::NONE);
+#endif
     g.tensors = add_attention(g.graph, question);
     ask_graph(g.graph, nullptr, g.handle, true, answer);
-    if (!answer.refusal.empty()) return no(refused("graph", answer.refusal));
-    if (!answer.serves()) return no(refused("no-engine", "no engine of cuDNN serves the call"));
-    std::string words;
-    const std::int64_t built = build_first(g.graph, words);
-    if (built < 0) return no(refused("no-plan", words));
-    g.graph.get_plan_name_at_index(built, plan->name_);
-    plan->engine_ = engine_in(plan->name_);
-    plan->workspace_ = g.graph.get_workspace_size();
-    return plan;
+    if (!answer.refusal.empty()) return no(call_error("graph", answer.refusal, "cudnn-frontend"));
+    if (!answer.serves()) return no({0, "no-engine", "no engine of cuDNN serves the call; " + first_reason(answer), "heuristics", "cuDNN", Fault::refused});
+    if (plan->build()) return plan;
+    answer.doubts.push_back("accepted, but no plan could be built: " + plan->last_words_);
+    return no(call_error("plan", plan->last_words_, "no-plan"));
   } catch (const std::exception& e) {
-    return no(refused("exception", e.what()));
+    return no(call_error("graph", e.what(), "exception"));
   }
 }
 
-std::optional<report::Error> AttentionPlan::execute(const Pointers& p, void* workspace) {
+std::optional<cuda::CallError> AttentionPlan::execute(const Pointers& p, void* workspace) {
   const AttentionTensors& t = graph_->tensors;
   std::unordered_map<Attributes, void*> pointers = {{t.q, p.q}, {t.k, p.k}, {t.v, p.v}, {t.out, p.out}};
   if (t.bias) pointers[t.bias] = p.bias;
   if (t.stats && p.stats) pointers[t.stats] = p.stats;
+  constexpr const char* call = "cudnnBackendExecute";
   try {
+    take_messages();
     auto status = graph_->graph.execute(graph_->handle, pointers, workspace);
-    if (status.is_bad()) return refused("execute", status.get_message());
+    if (status.is_bad()) return call_error(call, std::string(status.get_message()), "cudnn-frontend");
   } catch (const std::exception& e) {
-    return refused("exception", e.what());
+    return call_error(call, e.what(), "exception");
   }
   return std::nullopt;
 }

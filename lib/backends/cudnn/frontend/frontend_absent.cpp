@@ -15,10 +15,13 @@ Answer ask(const ProductQuestion&, const std::string&) { return not_asked("not-b
 struct AttentionPlan::Graph {};
 AttentionPlan::AttentionPlan() = default;
 AttentionPlan::~AttentionPlan() = default;
-std::unique_ptr<AttentionPlan> AttentionPlan::make(const AttentionQuestion&, int, void*, Answer&, report::Error& error) {
-  error = {"not-built", why, "this build"};
+std::unique_ptr<AttentionPlan> AttentionPlan::make(const AttentionQuestion&, int, void*, Answer& answer, cuda::CallError& error) {
+  answer = not_asked("not-built", why);
+  error = {0, "not-built", why, "make", "this build", cuda::CallError::Fault::unavailable};
   return nullptr;
 }
-std::optional<report::Error> AttentionPlan::execute(const Pointers&, void*) { return report::Error{"not-built", why, "this build"}; }
+std::optional<cuda::CallError> AttentionPlan::execute(const Pointers&, void*) {
+  return cuda::CallError{0, "not-built", why, "execute", "this build", cuda::CallError::Fault::unavailable};
+}
 
 }  // namespace dd::cudnn

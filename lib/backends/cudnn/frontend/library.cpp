@@ -4,14 +4,15 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
-#include <filesystem>
+
+#include "backends/cuda_runtime/record_logs.hpp"
 
 namespace dd::cudnn {
 namespace {
 
-// Messages of the call that this thread is making; the callback runs on the calling thread.
+// Messages of the call that this thread is making.
 thread_local std::vector<std::string> heard;
-void listen(cudnnSeverity_t, void*, const cudnnDebug_t*, const char* message) {
+void listen(const char* message) {
   if (heard.size() > 256) return;
   while (*message) {  // several strings, the last followed by an empty one
     const std::string line = message;
@@ -50,7 +51,6 @@ std::string fill(const cuda::LibraryRecord& library, BackendApi& api) {
   need(api.get, "cudnnBackendGetAttribute");
   need(api.finalize, "cudnnBackendFinalize");
   need(api.error_string, "cudnnGetErrorString");
-  need(api.set_callback, "cudnnSetCallback");
   need(api.create_handle, "cudnnCreate");
   need(api.destroy_handle, "cudnnDestroy");
   need(api.set_stream, "cudnnSetStream");
@@ -59,21 +59,23 @@ std::string fill(const cuda::LibraryRecord& library, BackendApi& api) {
 
 Ready open() {
   Ready r;
-  constexpr std::int64_t first_with_device_properties = 90800;
+  constexpr std::int64_t first_with_device_properties = 90800, first_with_these_graphs = 90000;
   const cuda::LibraryRecord& library = cuda::library(cuda::Library::cudnn);
   if (!library) {
     r.problem = report::Error{"ENV025", library.error, "loader"};
-  } else if (library.code < first_with_device_properties) {
-    r.problem = report::Error{"ENV025", fmt::format("cuDNN {} cannot be asked about a device, 9.8 and newer can ({})", library.version, library.path), "cuDNN"};
+  } else if (library.code < first_with_these_graphs) {
+    r.problem = report::Error{"ENV025", fmt::format("cuDNN {} is older than the graphs built here, which need 9.0 ({})", library.version, library.path), "cuDNN"};
   } else if (!some_driver()) {
     r.problem = report::Error{"ENV020", "no libcuda.so.1 and no toolkit with a stand-in of it: cuDNN refuses every engine without one", "loader"};
   } else if (const std::string missing = fill(library, r.api); !missing.empty()) {
     r.problem = report::Error{"ENV025", fmt::format("{} has no {}", library.path, missing), "loader"};
   }
+  if (!r.problem && library.code < first_with_device_properties)
+    r.no_properties = report::Error{"ENV025", fmt::format("cuDNN {} cannot be asked about a device, 9.8 and newer can ({})", library.version, library.path), "cuDNN"};
+  if (!r.problem && !cuda::listen_to_cudnn(&listen)) r.problem = report::Error{"ENV025", library.path + " has no cudnnSetCallback", "loader"};
   if (r.problem) return r;
   cuda::library(cuda::Library::nvrtc);  // held open: cuDNN would open and close it for each engine it is asked about
   r.library = &library;
-  r.api.set_callback(CUDNN_SEV_WARNING_EN | CUDNN_SEV_ERROR_EN, nullptr, &listen);
   return r;
 }
 

@@ -19,7 +19,6 @@ struct BackendApi {
   decltype(&cudnnBackendGetAttribute) get = nullptr;
   decltype(&cudnnBackendFinalize) finalize = nullptr;
   decltype(&cudnnGetErrorString) error_string = nullptr;
-  decltype(&cudnnSetCallback) set_callback = nullptr;
   decltype(&cudnnCreate) create_handle = nullptr;
   decltype(&cudnnDestroy) destroy_handle = nullptr;
   decltype(&cudnnSetStream) set_stream = nullptr;
@@ -27,6 +26,7 @@ struct BackendApi {
 
 struct Ready {
   std::optional<report::Error> problem;
+  std::optional<report::Error> no_properties;  // why this release cannot be asked about a device that is not here
   BackendApi api;
   const cuda::LibraryRecord* library = nullptr;
 };

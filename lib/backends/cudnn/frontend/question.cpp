@@ -43,6 +43,15 @@ std::int64_t shared_limit(int capability) {
   }
 }
 
+// What cuDNN itself wrote down on that device, where the profile was recorded on one; but not of a device that is another
+// than the profile's fields say. An answer is about device 0, whichever it was when it was recorded.
+std::optional<std::string> recorded(const facts::DeviceProfile& profile, std::int64_t capability) {
+  auto json = nlohmann::json::parse(profile.cudnn_device, nullptr, false);
+  if (!json.is_object() || json.value("deviceVer", nlohmann::json()) != capability * 10) return std::nullopt;
+  json["cudaDeviceId"] = 0;
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 }  // namespace
 
 AttentionQuestion attention_question(const spec::OpSpec& spec) {
@@ -92,6 +101,7 @@ std::string device_properties(const AskDevice& d) {
 std::optional<std::string> device_properties_of(const facts::DeviceProfile& profile) {
   const auto capability = profile.get("compute_capability");
   if (profile.device_type != "cuda" || !capability) return std::nullopt;
+  if (auto own = recorded(profile, *capability)) return own;
   AskDevice d;
   d.compute_capability = static_cast<int>(*capability);
   d.name = profile.name;

@@ -79,6 +79,35 @@ bool only_generic(const std::vector<Reason>& reasons) {
   return std::all_of(reasons.begin(), reasons.end(), [](const Reason& r) { return is_generic(r); });
 }
 
+cuda::CallError call_error(const char* call, const std::string& words, const char* fallback) {
+  using Fault = cuda::CallError::Fault;
+  struct Row {
+    const char* part;
+    Fault fault;
+  };
+  // The first that is part of the status decides; what cuDNN says no to is the call's matter, the rest is a failure.
+  static constexpr Row meanings[] = {{"ALLOC_FAILED", Fault::out_of_memory},   {"ALLOCATION_FAILED", Fault::out_of_memory}, {"NOT_INITIALIZED", Fault::unavailable},
+                                     {"PREREQUISITE", Fault::unavailable},     {"VERSION_MISMATCH", Fault::unavailable},  {"LOADING_FAILED", Fault::unavailable},
+                                     {"NOT_SUPPORTED", Fault::refused},        {"BAD_PARAM", Fault::refused},             {"ARCH_MISMATCH", Fault::refused}};
+  const std::size_t at = words.rfind("CUDNN_STATUS_");
+  cuda::CallError error{0, at == std::string::npos ? fallback : status_in(std::string_view(words).substr(at)), std::string(trimmed(words)), call, "cuDNN", Fault::failed};
+  if (at == std::string::npos) error.fault = Fault::refused;  // the frontend's own checks
+  for (const Row& row : meanings)
+    if (contains(error.name, row.part)) {
+      error.fault = row.fault;
+      break;
+    }
+  return error;
+}
+
+std::int64_t engine_in(const std::string& plan) {
+  const std::size_t at = plan.rfind("eng");
+  if (at == std::string::npos) return -1;
+  std::size_t end = at + 3;
+  while (end < plan.size() && end < at + 12 && isdigit(static_cast<unsigned char>(plan[end]))) ++end;
+  return end == at + 3 ? -1 : std::stoll(plan.substr(at + 3, end - at - 3));
+}
+
 std::string engine_name(bool attention, std::int64_t id) {
   struct Row {
     std::int64_t id;
