@@ -59,8 +59,23 @@ Json backends_json() {
 
 Json profile_json(const facts::DeviceProfile& p) {
   Json fields = Json::object();
-  for (const auto& [name, field] : p.fields) fields[name] = {{"value", field.value}, {"source", field.source}};
+  for (const auto& [name, field] : p.fields) {
+    fields[name] = {{"value", field.value}, {"source", field.source}};
+    if (!field.checked.empty()) fields[name]["checked"] = field.checked;
+    if (field.unverified) fields[name]["unverified"] = true;
+  }
   return {{"name", p.name}, {"title", p.title}, {"architecture", p.architecture}, {"device_type", p.device_type}, {"fields", fields}};
+}
+
+// 4800000000000 bytes/s reads as 4.8 TB/s; JSON has the exact value.
+std::string figure_text(std::int64_t value, std::string_view unit) {
+  if (unit == "bytes") return report::human_bytes(value);
+  const std::string_view per_second = unit == "bytes/s" ? "B/s" : unit;
+  if (!per_second.ends_with("/s")) return fmt::format("{} {}", value, unit);
+  static constexpr std::pair<double, const char*> scales[] = {{1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}};
+  for (const auto& [scale, letter] : scales)
+    if (static_cast<double>(value) >= scale) return fmt::format("{:.4g} {}{}", static_cast<double>(value) / scale, letter, per_second);
+  return fmt::format("{} {}", value, per_second);
 }
 
 std::string profile_text(const facts::DeviceProfile& p) {
@@ -68,9 +83,9 @@ std::string profile_text(const facts::DeviceProfile& p) {
   for (const facts::ProfileFieldInfo& info : facts::profile_fields()) {
     const auto it = p.fields.find(std::string(info.name));
     if (it == p.fields.end()) {
-      out += fmt::format("  {:<28}{:<16}{}\n", info.name, "unknown", info.text);
+      out += fmt::format("  {:<26}{:<16} {}\n", info.name, "unknown", info.text);
     } else {
-      out += fmt::format("  {:<28}{:<16}{}\n", info.name, fmt::format("{} {}", it->second.value, info.unit), it->second.source);
+      out += fmt::format("  {:<26}{:<16} {}\n", info.name, figure_text(it->second.value, info.unit), facts::source_text(it->second));
     }
   }
   return out;

@@ -41,8 +41,14 @@ void read_fields(const json& fields, DeviceProfile& profile, Problems& problems,
       continue;
     }
     for (auto part = field.begin(); part != field.end(); ++part)
-      if (part.key() != "value" && part.key() != "source") problems.push_back({where + "." + part.key(), {}, {}, "unknown field", file});
-    profile.fields[it.key()] = {field["value"].get<std::int64_t>(), field["source"].get<std::string>()};
+      if (part.key() != "value" && part.key() != "source" && part.key() != "checked" && part.key() != "unverified")
+        problems.push_back({where + "." + part.key(), {}, {}, "unknown field", file});
+    const bool unverified = field.contains("unverified");
+    if (unverified && field["unverified"] != true) problems.push_back({where + ".unverified", {}, "true, or no such field", "of the wrong type", file});
+    if (field.contains("checked") && !field["checked"].is_string()) problems.push_back({where + ".checked", {}, "a date", "of the wrong type", file});
+    if (field.contains("checked") && unverified) problems.push_back({where + ".unverified", {}, {}, "contradicts that it was checked", file});
+    if (!problems.empty()) continue;
+    profile.fields[it.key()] = {field["value"].get<std::int64_t>(), field["source"].get<std::string>(), field.value("checked", std::string()), unverified};
   }
 }
 
@@ -116,6 +122,11 @@ const std::vector<ProfileFieldInfo>& profile_fields() {
   return list;
 }
 
+std::string source_text(const ProfileField& field) {
+  if (field.unverified) return "unverified; to be checked in: " + field.source;
+  return field.source + (field.checked.empty() ? "" : " (compared " + field.checked + ")");
+}
+
 std::optional<std::int64_t> DeviceProfile::get(std::string_view field) const {
   const auto it = fields.find(std::string(field));
   return it == fields.end() ? std::nullopt : std::optional(it->second.value);
@@ -166,6 +177,43 @@ const std::vector<DeviceProfile>& known_profiles() {
   return list;
 }
 
+namespace {
+
+// "RTX 4090", "rtx4090" and "NVIDIA GeForce RTX 4090" are one name.
+std::string letters_of(std::string_view name) {
+  std::string out;
+  for (const char c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (const std::string_view maker : {"nvidia", "geforce", "tesla"})
+    if (out.starts_with(maker) && out.size() > maker.size()) out.erase(0, maker.size());
+  return out;
+}
+
+// "sm90", "sm_9.0" and "9.0": the generic target.
+std::optional<std::string> capability_name(std::string_view target) {
+  const bool prefixed = target.starts_with("sm");
+  std::string_view digits = target.substr(prefixed ? 2 : 0);
+  if (prefixed && digits.starts_with('_')) digits.remove_prefix(1);
+  const auto dot = digits.find('.');
+  if (!prefixed && dot == digits.npos) return std::nullopt;
+  std::string out = "sm_" + std::string(digits.substr(0, dot)) + (dot == digits.npos ? "" : std::string(digits.substr(dot + 1)));
+  const bool plausible = out.size() >= 5 && out.size() <= 6 && (dot == digits.npos || digits.size() == dot + 2);
+  return plausible && number_after(out, "sm_") ? std::optional(std::move(out)) : std::nullopt;
+}
+
+std::string nearby_targets(std::string_view target, const std::string& letters) {
+  std::string wanted;
+  for (const DeviceProfile& profile : known_profiles())  // part of a name: "h100", "4090"
+    if (letters.size() >= 2 && letters_of(profile.name).find(letters) != std::string::npos) wanted += (wanted.empty() ? "" : " or ") + profile.name;
+  if (!wanted.empty()) return wanted;
+  std::vector<std::string_view> names{"cpu", "all"};
+  for (const DeviceProfile& profile : known_profiles()) names.push_back(profile.name);
+  const auto near = core::nearest_names(target, names);
+  return (near.empty() ? std::string("a profile's name") : std::string(near.front()) + " or another profile's name") + ", sm_NN, gfxNNN, cpu, all or a file";
+}
+
+}  // namespace
+
 Result<DeviceProfile> find_profile(std::string_view target) {
   for (const DeviceProfile& profile : known_profiles())
     if (profile.name == target) return profile;
@@ -178,12 +226,11 @@ Result<DeviceProfile> find_profile(std::string_view target) {
   if (is_amd(target)) return plain(target, "an AMD GPU", "rocm");
   const bool is_path = target.find('/') != target.npos || target.find(".json") != target.npos;
   if (is_path) return read_file(std::string(target));
-  std::vector<std::string_view> names{"cpu", "all"};
-  for (const DeviceProfile& profile : known_profiles()) names.push_back(profile.name);
-  std::string wanted = "a profile's name, sm_NN, gfxNNN, cpu, all or a file";
-  const auto near = core::nearest_names(target, names);
-  if (!near.empty()) wanted = "did you mean " + std::string(near.front()) + "?";
-  return Problem{"--target", std::string(target), wanted, "unknown target", {}, 0};
+  const std::string letters = letters_of(target);
+  for (const DeviceProfile& profile : known_profiles())
+    if (letters_of(profile.name) == letters) return profile;
+  if (const auto generic = capability_name(target)) return find_profile(*generic);
+  return Problem{"--target", std::string(target), nearby_targets(target, letters), "unknown target", {}, 0};
 }
 
 Result<std::vector<DeviceProfile>> find_profiles(std::string_view list) {
@@ -235,7 +282,7 @@ void apply(const DeviceProfile& profile, FactSet& facts) {
   const auto set = [&](Id id, const char* field) {
     const auto it = profile.fields.find(field);
     if (it != profile.fields.end()) {
-      facts.set(id, it->second.value, Provenance::profile, profile.name + ": " + it->second.source);
+      facts.set(id, it->second.value, Provenance::profile, profile.name + ": " + (it->second.unverified ? source_text(it->second) : it->second.source));
     } else if (profile.device_type == "cuda") {
       facts.clear(id);
     } else {

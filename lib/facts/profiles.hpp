@@ -17,7 +17,11 @@ namespace dd::facts {
 struct ProfileField {
   std::int64_t value = 0;
   std::string source;
+  std::string checked = {};  // the day on which the value was compared with the source; empty when nobody says so
+  bool unverified = false;   // entered from memory: the source is where it can be checked
 };
+// The source, with what is known of its having been compared.
+std::string source_text(const ProfileField& field);
 
 struct DeviceProfile {
   std::string name;          // h100-sxm, sm_90, cpu

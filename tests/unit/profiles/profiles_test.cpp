@@ -37,6 +37,39 @@ TEST_CASE("the files of configs/devices all load, under the name of the file") {
   CHECK(names.size() >= 32);
 }
 
+TEST_CASE("every figure that is compiled in says whether it was compared with its source") {
+  int unverified = 0, compared = 0;
+  for (const DeviceProfile& p : facts::known_profiles())
+    for (const auto& [name, field] : p.fields) {
+      INFO(p.name << " " << name);
+      CHECK(field.unverified == field.checked.empty());
+      CHECK((field.unverified || field.checked.size() == 10));
+      (field.unverified ? unverified : compared) += 1;
+      CHECK((facts::source_text(field).find("unverified") != std::string::npos) == field.unverified);
+    }
+  CHECK(compared > 200);
+  CHECK(unverified == 20);  // raise it never, lower it when one was compared
+}
+
+TEST_CASE("figures that disagree with a device's own account of itself") {
+  CHECK(facts::find_profile("h200")->get("memory_bytes") == std::int64_t{141} << 30);
+  CHECK_FALSE(facts::find_profile("h200")->get("l2_bytes"));  // 50 or 60 MiB, not settled
+  CHECK(facts::find_profile("b200")->get("memory_bandwidth") == 7672000000000);
+  CHECK(facts::find_profile("b200")->get("l2_bytes") == 132644864);
+}
+
+TEST_CASE("a field cannot be compared and unverified at once") {
+  const auto with = [](const char* more) {
+    return facts::parse_profile(std::string(R"({"name": "x", "title": "x", "fields": {"compute_capability": {"value": 90, "source": "s")") + more + "}}}", "f.json");
+  };
+  CHECK(with("").ok());
+  CHECK(with(R"(, "checked": "2026-11-29")").ok());
+  CHECK(with(R"(, "unverified": true)").ok());
+  CHECK_FALSE(with(R"(, "unverified": false)").ok());
+  CHECK_FALSE(with(R"(, "checked": 3)").ok());
+  CHECK_FALSE(with(R"(, "checked": "2026-11-29", "unverified": true)").ok());
+}
+
 TEST_CASE("the schema names the same fields as the reader") {
   const char* source = std::getenv("DD_SOURCE_DIR");
   REQUIRE(source != nullptr);
@@ -65,6 +98,20 @@ TEST_CASE("targets: lists, all, generics, AMD, cpu and what is not one") {
     const auto result = facts::find_profile(bad);
     REQUIRE_FALSE(result.ok());
     CHECK_FALSE(result.problems().empty());
+  }
+  // Other spellings of one name are taken; part of a name is not, and the answer lists what has it.
+  for (const auto& [written, name] : std::vector<std::pair<const char*, const char*>>{
+           {"RTX3090", "rtx-3090"}, {"NVIDIA GeForce RTX 4090", "rtx-4090"}, {"H100_SXM", "h100-sxm"}, {"Tesla T4", "t4"}, {"sm90", "sm_90"}, {"9.0", "sm_90"}, {"sm_12.0", "sm_120"}}) {
+    INFO(written);
+    const auto found = facts::find_profile(written);
+    REQUIRE(found.ok());
+    CHECK(found->name == name);
+  }
+  CHECK(facts::find_profile("h100").problems().front().wanted == "h100-pcie or h100-sxm");
+  CHECK(facts::find_profile("4090").problems().front().wanted == "rtx-4090");
+  for (const char* bad : {"90", "9.0.0", "sm_9.00", "sm.", "nvidia"}) {
+    INFO(bad);
+    CHECK_FALSE(facts::find_profile(bad).ok());
   }
   const auto near = facts::find_profile("h100-sxn");
   REQUIRE_FALSE(near.ok());
