@@ -25,7 +25,7 @@ std::span<const Message> messages() {
       {"to have the same dtype, but got query.dtype", {"2.0", ""}, {"TSD001"}},
       {"to have the same device type, but got query.device", {"2.0", ""}, {"TSD002"}},
       {"at least 2 dimensional", {"2.0", ""}, {"TSD003"}},
-      {"attn_mask dtype to be bool or", {"2.0", ""}, {"TSD004", "TSD005", "TSD023"}},
+      {"attn_mask dtype to be bool or", {"2.0", ""}, {"TSD004", "TSD005"}},
       {"are not supported when an explicit attn_mask is set", {"2.0", ""}, {"TSD006"}},
       {"attn_mask should not be set when is_causal=True", {"2.0", ""}, {"TMA002"}},
       {"are not supported when is_causal=True", {"2.0", ""}, {"TMA004"}},

@@ -24,12 +24,13 @@ constexpr VersionConfidence certainty[] = {
     {{"2.5.1", "2.5"}, Confidence::medium_high, "order sure; the length-1 rule less so"},
     {{"2.6", "2.6"}, Confidence::exact, "read from the source of the release and its tests"},
     {{"2.7", "2.7"}, Confidence::medium_high, "read from a copy of February 2025"},
-    {{"2.8", "2.8"}, Confidence::high, "read from a fork on its base and a port that names the release"},
+    {{"2.8", "2.8"}, Confidence::high, "read from a fork on its base; header, machine code and order of the checks of 2.8.0 agree"},
     {{"2.9", "2.9"}, Confidence::high, "read from a copy and the pull requests"},
     {{"2.10", "2.11"}, Confidence::medium_high, "read in part; dates of pull requests separate the two"},
     {{"2.12", "2.13"}, Confidence::medium, "known from pull requests and their dates only"},
     {{"2.14", "2.14"}, Confidence::medium_high, "read from quotations of the release and a later copy"},
-    {{"2.15", ""}, Confidence::low, "newer than what was read"},
+    {{"2.15", "2.15"}, Confidence::high, "checks and their order read in the header and the machine code of 2.15.0"},
+    {{"2.16", ""}, Confidence::low, "newer than what was read"},
 };
 
 constexpr std::string_view flash_events[] = {"aten::_scaled_dot_product_flash_attention", "aten::_flash_attention_forward"};

@@ -27,7 +27,10 @@ void set_build_flag(const spec::Context& context, const char* name, Id id, FactS
   }
 }
 
-// What the wheels of a release bring along, where nobody says otherwise. Later releases are left unknown.
+// What the wheels of a release bring along (package index, the default build for Linux on x86-64), where nobody says
+// otherwise. Compared on 2026-11-29 with the requirements of the wheels: 2.0.0, 2.1.0, 2.1.2, 2.8.0 and 2.15.0 read in the
+// wheel itself; 2.4 to 2.6 in pytorch issue 193491; 2.2, 2.3, 2.7, 2.9 to 2.14 in lock files and install logs of public
+// repositories. Later releases are left unknown.
 void assume_cudnn(FactSet& facts) {
   const auto* torch = std::get_if<Version>(&facts.value(Id::torch_version));
   const auto* device = std::get_if<std::string>(&facts.value(Id::device_type));
@@ -40,7 +43,8 @@ void assume_cudnn(FactSet& facts) {
     Version first;
     Version cudnn;
   };
-  static const Bundled table[] = {{Version::of(2, 12), {}}, {Version::of(2, 11), Version::of(9, 19, 0)}, {Version::of(2, 8), Version::of(9, 10, 2)},
+  static const Bundled table[] = {{Version::of(2, 16), {}}, {Version::of(2, 15), Version::of(9, 26, 0)}, {Version::of(2, 14), Version::of(9, 24, 0)},
+                                  {Version::of(2, 12), Version::of(9, 20, 0)}, {Version::of(2, 11), Version::of(9, 19, 0)}, {Version::of(2, 8), Version::of(9, 10, 2)},
                                   {Version::of(2, 7), Version::of(9, 5, 1)}, {Version::of(2, 4), Version::of(9, 1, 0)},
                                   {Version::of(2, 1), Version::of(8, 9, 2)}, {Version::of(2, 0), Version::of(8, 5, 0)}};
   for (const Bundled& row : table) {
@@ -214,6 +218,16 @@ void set_mask(const Attention& a, FactSet& facts) {
   }
 }
 
+// 2.15 puts a batch axis of 1 in front of inputs with three axes, so their first axis is that of the heads.
+void set_unbatched(const Attention& a, FactSet& facts) {
+  const auto* torch = std::get_if<Version>(&facts.value(Id::torch_version));
+  if (!torch || *torch < Version::of(2, 15) || a.q.shape.size() != 3 || a.k.shape.size() != 3 || a.v.shape.size() != 3) return;
+  for (const Id id : {Id::batch, Id::batch_k, Id::batch_v}) facts.set(id, std::int64_t{1}, Provenance::derived, "the batch axis that 2.15 adds");
+  facts.set(Id::q_heads, a.q.shape[0], Provenance::spec, "q.shape[0]");
+  facts.set(Id::kv_heads, a.k.shape[0], Provenance::spec, "k.shape[0]");
+  facts.set(Id::v_heads, a.v.shape[0], Provenance::spec, "v.shape[0]");
+}
+
 void set_sizes(const Attention& a, FactSet& facts) {
   const spec::AttentionDims q = spec::attention_dims(a.q.shape);
   std::int64_t elements = q.batch;
@@ -259,6 +273,7 @@ void add_facts(const spec::OpSpec& spec, FactSet& facts) {
   offset(a.v, Id::v_offset_bytes, "v.offset");
   set_mask(a, facts);
   set_sizes(a, facts);
+  set_unbatched(a, facts);
   set_extra(a, "double_backward", Id::double_backward, false, facts);
   set_extra(a, "attention_weights", Id::attention_weights, false, facts);
   const auto vllm = spec.context.versions.find("vllm");

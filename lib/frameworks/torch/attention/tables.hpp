@@ -27,6 +27,17 @@ inline Condition cudnn_from(std::string_view version) {
   return all({is_true(Id::built_cudnn), version_in(Id::cudnn_version, version, "")});
 }
 
+// Four axes each; from 2.15 on three axes as well, which get a batch axis before any check.
+inline Condition four_axes() {
+  const auto each = [](int n) { return all({equals(Id::q_rank, n), equals(Id::k_rank, n), equals(Id::v_rank, n)}); };
+  return any({each(4), all({in("2.15", ""), each(3)})});
+}
+
+// A mask of two or four axes; a mask beside inputs of three axes gets the missing axes from 2.15 on.
+inline Condition two_or_four_mask_axes() {
+  return any({one_of(Id::mask_rank, Numbers{2, 4}), all({in("2.15", ""), equals(Id::q_rank, 3), at_most(Id::mask_rank, 3)})});
+}
+
 std::span<const Rule> call_rules();
 std::span<const Rule> outcome_rules();  // look at the result of the walk
 std::span<const Rule> flash_rules();
