@@ -11,6 +11,8 @@ std::span<const rules::Rule> gemm_rules();       // scope cublas
 std::span<const rules::Rule> emulation_rules();  // scope cublas-emulation
 // How this tool calls the library: what it passes over before the library is asked. Scope cublas.
 std::span<const rules::Rule> call_rules();
+// What any program meets that calls the library.
+std::span<const rules::Rule> library_rules();
 // All that holds for a call of this tool: its own rows and the library's.
 std::span<const rules::Rule> native_rules();
 

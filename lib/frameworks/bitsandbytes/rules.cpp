@@ -8,14 +8,18 @@ using I = facts::Id;
 constexpr auto stops = Level::blocks, slow = Level::slows;
 constexpr auto same = Keeps::function, less_precise = Keeps::precision;
 
-constexpr Source ops{"bitsandbytes/backends/cuda/ops.py", "main, 2026-08-19", "2026-08-22"};
+constexpr Source ops{"bitsandbytes/backends/cuda/ops.py", "main, 2026-08-19 (0.50)", "2026-11-29"};
 constexpr Source old{"bitsandbytes/autograd/_functions.py", "0.49", "2026-08-22"};
 constexpr Source functions{"bitsandbytes/autograd/_functions.py and backends/cuda/ops.py", "main, 2026-08-19", "2026-08-22"};
 constexpr Source readme{"bitsandbytes documentation", "main, 2026-08", "2026-08-22"};
 
-constexpr double large = 4.0 * 1024 * 1024;  // weights from here on are calibrated chip by chip
+constexpr double large = static_cast<double>(large_weight);
 Condition before_050() { return version_in(I::bnb_version, "", "0.49.99999"); }
 Condition from_050() { return version_in(I::bnb_version, "0.50", ""); }
+// FP32 and chips without a kernel for the type are settled before any calibration is looked at (BNB007).
+Condition has_tensor_kernel() {
+  return all({differs(I::dtype, "f32"), at_least(I::compute_capability, 75), any({above(I::compute_capability, 75.0), equals(I::dtype, "f16")})});
+}
 const char* const expanded = "the whole weight is dequantized and a plain linear layer runs";
 
 #define BNB_ON(M, K, N, ARCH) "gemm --x " M "x" K " --w " K "x" N " --dtype bf16 --quant w4a16:group=64:packing=nf4 --framework bitsandbytes --target " ARCH
@@ -34,27 +38,33 @@ const std::vector<Rule>& four_bit_table() {
        BNB " --package-version bitsandbytes=0.49.0", BNB_OLD, 61},
       {"BNB004", "old-version-block-rest", "K is not a multiple of the block size, before 0.50", stops, Blame::checkpoint, "bnb-4bit", before_050(), equals(I::block_rest, 0), expanded, {"quantize with a block size that divides K", less_precise, {Change::regroup}}, old,
        BNB_BLOCK("1", "4128", "sm_90") " --package-version bitsandbytes=0.49.0", BNB_OLD, 62},
-      {"BNB005", "more-rows-than-fused", "more than 1536 tokens", stops, Blame::heuristic, "bnb-4bit", from_050(), at_most(I::rows, 1536.0), expanded, {"nothing to do: expected for a prefill", same, {}}, ops, BNB_ON("1537", "4096", "28672", "sm_86"),
-       BNB_ON("1536", "4096", "28672", "sm_86"), 63},
+      {"BNB005", "more-rows-than-fused", "more than 1536 tokens", stops, Blame::heuristic, "bnb-4bit", from_050(), at_most(I::rows, 1536.0), expanded, {"nothing to do: expected for a prefill", same, {}}, ops, BNB_ON("1537", "512", "2048", "sm_80"),
+       BNB_ON("1536", "512", "2048", "sm_80"), 63},
       {"BNB006", "block-rest", "K is not a multiple of the block size", stops, Blame::checkpoint, "bnb-4bit", from_050(), equals(I::block_rest, 0), "a warning, then the whole weight is dequantized",
        {"quantize with a block size that divides K", less_precise, {Change::regroup}}, ops, BNB_BLOCK("1", "4128", "sm_90"), BNB, 64},
       {"BNB007", "no-tensor-core-kernel", "FP32 activations, or a chip without a 16-bit kernel for them, with 8 or more tokens", stops, Blame::setting, "bnb-4bit", all({from_050(), at_least(I::rows, 8.0)}),
-       all({differs(I::dtype, "f32"), at_least(I::compute_capability, 75), any({above(I::compute_capability, 75.0), equals(I::dtype, "f16")})}), expanded,
+       has_tensor_kernel(), expanded,
        {"compute in BF16 or FP16 on 8.0 and later; FP32 is the loader's default compute type", less_precise, {Change::cast_dtype, Change::change_setting}}, ops,
        "gemm --x 8x4096 --w 4096x4096 --dtype f32 --quant w4a32:group=64:packing=nf4 --framework bitsandbytes --target sm_86", BNB_ON("8", "4096", "4096", "sm_86"), 65},
-      {"BNB008", "chip-not-calibrated", "more than 4 tokens on a chip that was never calibrated", stops, Blame::heuristic, "bnb-4bit", all({from_050(), one_of(I::compute_capability, {87, 110})}), at_most(I::rows, 4.0), expanded,
+      {"BNB008", "chip-not-calibrated", "more than 4 tokens on a chip that was never calibrated", stops, Blame::heuristic, "bnb-4bit", all({from_050(), one_of(I::compute_capability, {87, 110}), differs(I::dtype, "f32")}), at_most(I::rows, 4.0), expanded,
        {"nothing but a smaller batch", same, {}}, ops, BNB_ON("5", "4096", "4096", "sm_87"), BNB_ON("4", "4096", "4096", "sm_87"), 66},
       {"BNB009", "blackwell-prefers-library", "more rows than the fused kernel wins with on data-centre Blackwell", stops, Blame::heuristic, "bnb-4bit",
-       all({from_050(), one_of(I::compute_capability, {100, 103}), above(I::rows, 4.0)}), at_most(I::rows, I::bnb_fused_rows), expanded, {"nothing to do: the library product is faster there", same, {}}, ops,
+       all({from_050(), one_of(I::compute_capability, {100, 103}), above(I::rows, 4.0), differs(I::dtype, "f32")}), at_most(I::rows, I::bnb_fused_rows), expanded, {"nothing to do: the library product is faster there", same, {}}, ops,
        BNB_ON("5", "4096", "4096", "sm_100"), BNB_ON("4", "4096", "4096", "sm_100"), 67},
       {"BNB010", "hopper-prefers-library", "more rows than the fused kernel wins with on Hopper", stops, Blame::heuristic, "bnb-4bit",
        all({from_050(), equals(I::compute_capability, 90), at_least(I::rows, 8.0), at_least(I::weight_elements, large)}), at_most(I::rows, I::bnb_fused_rows), expanded, {"nothing to do: the library product is faster there", same, {}}, ops,
        BNB_ON("32", "4096", "4096", "sm_90"), BNB_ON("32", "4096", "8448", "sm_90"), 68},
-      {"BNB011", "six-or-seven-rows", "6 or 7 rows in a band where the library product is preferred", stops, Blame::heuristic, "bnb-4bit", all({from_050(), one_of(I::rows, {6, 7}), at_least(I::weight_elements, large)}), unless(is_true(I::bnb_narrow_band)),
+      {"BNB011", "six-or-seven-rows", "6 or 7 rows in a band where the library product is preferred", stops, Blame::heuristic, "bnb-4bit", all({from_050(), one_of(I::rows, {6, 7}), at_least(I::weight_elements, large), differs(I::dtype, "f32")}), unless(is_true(I::bnb_narrow_band)),
        expanded, {"batch 5 rows, or 8 where that is fused", same, {}}, ops, BNB_ON("6", "8192", "4096", "sm_90"), BNB_ON("5", "8192", "4096", "sm_90"), 68},
       {"BNB012", "ampere-prefers-library", "more rows than the fused kernel wins with on A100", stops, Blame::heuristic, "bnb-4bit",
        all({from_050(), equals(I::compute_capability, 80), at_least(I::rows, 8.0), at_least(I::weight_elements, large)}), at_most(I::rows, I::bnb_fused_rows), expanded, {"nothing to do: the library product is faster there", same, {}}, ops,
        BNB_ON("129", "4096", "28672", "sm_80"), BNB_ON("16", "4096", "28672", "sm_80"), 69},
+      {"BNB013", "small-weight-prefers-library", "more rows than the fused kernel wins with on a weight of fewer than 4 Mi elements", stops, Blame::heuristic, "bnb-4bit",
+       all({from_050(), has_tensor_kernel(), none_of(I::compute_capability, {87, 100, 103, 110}), above(I::rows, 4.0), below(I::weight_elements, large)}), at_most(I::rows, I::bnb_fused_rows), expanded,
+       {"nothing to do: so small a weight is quickly dequantized", same, {}}, ops, BNB_ON("33", "1024", "1024", "sm_90"), BNB_ON("32", "1024", "1024", "sm_90"), 70},
+      {"BNB014", "chip-prefers-library", "more rows than the fused kernel wins with on this chip", stops, Blame::heuristic, "bnb-4bit",
+       all({from_050(), has_tensor_kernel(), none_of(I::compute_capability, {80, 87, 90, 100, 103, 110}), at_least(I::rows, 8.0), at_least(I::weight_elements, large)}), at_most(I::rows, I::bnb_fused_rows), expanded,
+       {"nothing to do: the library product is faster there", same, {}}, ops, BNB_ON("9", "4096", "4096", "rtx-4090"), BNB_ON("8", "4096", "4096", "rtx-4090"), 71},
   };
   return rows;
 }

@@ -91,10 +91,13 @@ void add_calibrated_facts(const spec::OpSpec& spec, facts::FactSet& f) {
   if (bnb) set_new(f, Id::bnb_blocks, n / 64 + (n % 64 != 0));
   const auto cc = integer(f, Id::compute_capability);
   if (!cc) return;
-  const auto fused = bnb ? bitsandbytes::fused_limits(n, k, *cc, integer_or(f, Id::sm_count, 0)) : bitsandbytes::Fused();
-  if (fused.rows > 0) set_new(f, Id::bnb_fused_rows, fused.rows, Provenance::library, "calibration of the library");
-  set_new(f, Id::bnb_fused_rows, facts::NotApplicable{});
-  if (bnb) set_new(f, Id::bnb_narrow_band, (rows == 6 || rows == 7) && fused.narrow_band, Provenance::library, "calibration of the library");
+  if (bnb) {
+    const auto fused = bitsandbytes::fused_limits(n, k, *cc, integer_or(f, Id::sm_count, 0), rows);
+    if (fused.known) set_new(f, Id::bnb_fused_rows, fused.rows, Provenance::library, "calibration of the library");
+    set_new(f, Id::bnb_narrow_band, (rows == 6 || rows == 7) && fused.narrow_band, Provenance::library, "calibration of the library");
+  } else {
+    set_new(f, Id::bnb_fused_rows, facts::NotApplicable{});
+  }
   const std::string type = ggml ? text(f, Id::quant_type) : std::string();
   if (!type.empty()) set_new(f, Id::mmvq_columns, ggml::mmvq_columns(type, *cc), Provenance::library, "calibration of the library");
   if (type == "F32") set_new(f, Id::mmvf_columns, std::int64_t{*cc == 75 ? 4 : 3}, Provenance::library, "calibration of the library");

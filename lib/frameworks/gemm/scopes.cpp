@@ -23,7 +23,7 @@ constexpr Scope scopes[] = {
     {"cublaslt-fp4", lt::fp4_rules},
     {"cublaslt-epilogue", lt::epilogue_rules},
     {"cublaslt-grouped", lt::grouped_rules},
-    {"cublas", cu::gemm_rules},
+    {"cublas", cu::library_rules},
     {"cublas-emulation", cu::emulation_rules},
     {"te-fp8", transformer_engine::fp8_rules},
     {"torch-matmul", torch_gemm::matmul_rules},

@@ -12,6 +12,8 @@ constexpr Source mmq_cu{"ggml src/ggml-cuda/mmq.cu", "2026-08-21", "2026-08-22"}
 constexpr Source mmvq_cu{"ggml src/ggml-cuda/mmvq.cu", "2026-08-21", "2026-08-22"};
 constexpr Source mmvf_cu{"ggml src/ggml-cuda/mmvf.cu", "2026-08-21", "2026-08-22"};
 constexpr Source mmf_cu{"ggml src/ggml-cuda/mmf.cu", "2026-08-21", "2026-08-22"};
+constexpr Source mmvf_code{"ggml src/ggml-cuda/mmvf.cu, ggml_cuda_should_use_mmvf", "2026", "2026-11-29"};
+constexpr Source mmf_code{"ggml src/ggml-cuda/mmf.cu, ggml_cuda_should_use_mmf", "llama.cpp 09527b8", "2026-11-29"};
 constexpr Source cuda_cu{"ggml src/ggml-cuda/ggml-cuda.cu", "2026-08-21", "2026-08-22"};
 constexpr Source quantize_cpp{"llama-quantize, issues 6614 and 26616", "2024 and 2026", "2026-08-25"};
 constexpr Source llama_context{"llama.cpp, creation of a context; issue 28524 and ollama pull request 6279", "2024 and 2026", "2026-11-29"};
@@ -31,6 +33,13 @@ const std::vector<Rule>& mmvf_table() {
        "gemm --x 1x4095 --w 4095x4096 --dtype f32 --extra quant_type=F16 --framework ggml --target sm_90", GG("1", "F16", "sm_90"), 10},
       {"GGM003", "float-vector-kernel-columns", "more columns than the float vector kernel takes", stops, Blame::heuristic, "ggml-mmvf", applicable(I::mmvf_columns), at_most(I::rows, I::mmvf_columns), "passed over for the matrix kernel or cuBLAS", {"nothing to do: expected for larger batches", same, {}},
        mmvf_cu, GG("2", "F16", "sm_90"), GG("1", "F16", "sm_90"), 11},
+      {"GGM004", "float-vector-kernel-columns-before-ampere", "more columns than the float vector kernel takes on a chip before 8.0", stops, Blame::heuristic, "ggml-mmvf", all({one_of(I::quant_type, {"F16", "BF16"}), below(I::compute_capability, 80.0)}),
+       any({at_most(I::rows, 3.0), all({at_most(I::rows, 8.0), any({below(I::compute_capability, 70.0), equals(I::quant_type, "BF16")})})}), "passed over for the matrix kernel or cuBLAS: 3 columns where FP16 has tensor cores, 8 elsewhere", {"nothing to do: expected for larger batches", same, {}},
+       mmvf_code, GG("4", "F16", "sm_70"), GG("3", "F16", "sm_70"), 12},
+      {"GGM005", "float-vector-kernel-many-large-matrices", "several weight matrices of more than 512 rows", stops, Blame::heuristic, "ggml-mmvf",
+       any({all({equals(I::quant_type, "F16"), at_least(I::compute_capability, 70)}), all({equals(I::quant_type, "BF16"), at_least(I::compute_capability, 80)})}), any({at_most(I::n, 512.0), at_most(I::gemm_batch, 1.0)}),
+       "passed over for the matrix kernel or batched cuBLAS, which win with tensor cores", {"nothing to do", same, {}}, mmvf_code,
+       "gemm --x 8x1x4096 --w 8x4096x520 --dtype f32 --extra quant_type=F16 --framework ggml --target sm_90", "gemm --x 8x1x4096 --w 8x4096x512 --dtype f32 --extra quant_type=F16 --framework ggml --target sm_90", 13},
   };
   return rows;
 }
@@ -43,6 +52,8 @@ const std::vector<Rule>& mmf_table() {
       {"GGM011", "float-matrix-kernel-k", "K does not fill the warp tiles of the float matrix kernel", stops, Blame::spec, "ggml-mmf", one_of(I::quant_type, floats),
        any({all({equals(I::quant_type, "F32"), multiple_of(I::k, 32)}), multiple_of(I::k, 64)}), "passed over", {"pad K to 64 (32 for F32)", same, {Change::pad_k}}, mmf_cu,
        "gemm --x 8x4104 --w 4104x4096 --dtype f32 --extra quant_type=F16 --framework ggml --target sm_90", GG("8", "F16", "sm_90"), 11},
+      {"GGM012", "float-matrix-kernel-rows", "the rows of the weight do not fill the blocks of the float matrix kernel", stops, Blame::spec, "ggml-mmf", one_of(I::quant_type, floats), multiple_of(I::n, 32), "passed over for cuBLAS", {"pad N to a multiple of 32", same, {Change::pad_n}}, mmf_code,
+       "gemm --x 8x4096 --w 4096x4100 --dtype f32 --extra quant_type=F16 --framework ggml --target sm_90", GG("8", "F16", "sm_90"), 12},
   };
   return rows;
 }

@@ -15,6 +15,7 @@ constexpr Source deepgemm_py{"kernels/linear/scaled_mm/deep_gemm.py and utils/de
 constexpr Source int8_cu{"csrc quantization/w8a8/cutlass/c3x/scaled_mm_helper.hpp", "vLLM main, 2026-08-17", "2026-08-22"};
 constexpr Source triton_configs{"block FP8 Triton kernel and its tuned files", "vLLM and SGLang, 2025 to 2026", "2026-08-25"};
 constexpr Source mxfp4_report{"vLLM issue on MXFP4 and capability 12.0", "0.12.0", "2026-08-25"};
+constexpr Source nvfp4_order{"vLLM issue 55397, pull requests 53014 and 55405", "v0.29.0", "2026-11-29"};
 constexpr Source nvfp4_py{"kernels/linear/nvfp4", "vLLM main, 2026-08-17", "2026-08-22"};
 
 Condition sixteenths() { return all({multiple_of(I::k_rank_size, 16), multiple_of(I::n_rank_size, 16)}); }
@@ -71,6 +72,11 @@ const std::vector<Rule>& other_table() {
        INT8("4088", "sm_90"), INT8("4096", "sm_90"), 60},
       {"VLM165", "nvfp4-flashinfer-limits", "a chip before 10.0, or FlashInfer is missing", stops, Blame::build, "vllm-nvfp4-flashinfer", always(), all({at_least(I::compute_capability, 100), is_true(I::build_flashinfer)}), "declined", {"leave it to CUTLASS or Marlin", same, {}},
        nvfp4_py, FP4("4096", "sm_100") " --built-with flashinfer=off", FP4("4096", "sm_100") " --built-with flashinfer=on", 10},
+      {"VLM171", "nvfp4-weight-only-ranked-first", "the weight-only kernel is ranked above the FP4 product on 12.x", slow, Blame::library_version, "vllm-nvfp4-flashinfer",
+       all({version_in(I::vllm_version, "2026.9", "2026.9"), between(I::compute_capability, 120, 121), is_true(I::build_flashinfer), equals(I::dtype_w, "f4_e2m1")}), never(),
+       "where FlashInfer offers its W4A16 product, that kernel takes the layer: activations stay in 16 bit and the FP4 rate is lost; a build of after 8 September ranks it last",
+       {"set VLLM_DISABLED_KERNELS=FlashInferCuteDslNvFp4W4A16LinearKernel, or use a later build", same, {Change::change_setting, Change::change_version}}, nvfp4_order,
+       FP4("4096", "sm_120") " --built-with flashinfer=on --package-version vllm=0.29.0", FP4("4096", "sm_120") " --built-with flashinfer=on --package-version vllm=0.28.0", 60},
       {"VLM166", "nvfp4-chip", "no FP4 products on this chip, or a build before CUDA 12.8", stops, Blame::hardware, "vllm-nvfp4-cutlass", always(), all({between(I::compute_capability, 100, 129), version_in(I::cuda_version, "12.8", "")}), "declined",
        {"use Marlin, which keeps FP4 for the weights", less_precise, {}}, nvfp4_py, FP4("4096", "sm_90"), FP4("4096", "sm_100"), 10},
       {"VLM167", "nvfp4-extents", "K or N per rank is not a multiple of 32", stops, Blame::spec, "vllm-nvfp4-cutlass", always(), all({multiple_of(I::k_rank_size, 32), multiple_of(I::n_rank_size, 32)}), "declined", {"pad to a multiple of 32", same, {Change::pad_k, Change::pad_n}},

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "cli/options.hpp"
+#include "facts/profiles.hpp"
 #include "frameworks/framework.hpp"
 #include "frameworks/gemm/facts.hpp"
 #include "support/catch.hpp"
@@ -22,6 +23,8 @@ inline spec::OpSpec spec_of(const std::string& line) {
 
 inline facts::FactSet facts_of(const spec::OpSpec& spec) {
   facts::FactSet f;
+  // A device named in an example brings its figures along, as it does in the program.
+  if (const auto profile = facts::find_profile(spec.context.target); profile && !spec.context.target.starts_with("sm_") && profile->device_type == "cuda") facts::apply(*profile, f);
   frameworks::gemm::add_gemm_facts(spec, f);
   frameworks::gemm::add_attention_facts(spec, f);
   return f;

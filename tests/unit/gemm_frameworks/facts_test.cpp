@@ -65,7 +65,37 @@ TEST_CASE("row limits of the fused 4-bit kernel, both sides of the bands") {
   CHECK(fused_limits(4161, 4096, 90, 132).rows == 16);
   CHECK(fused_limits(4096, 4096, 90, 132).rows < 8);
   CHECK(fused_limits(28672, 4096, 80, 108).rows == 128);
-  CHECK(fused_limits(4096, 4096, 86, 84).rows == 0);
+  // RTX 3090 (82), T4 (40), RTX 4090 (128), L4 (58), RTX 5090 (170): the chips whose memory is not stacked.
+  CHECK(fused_limits(5248, 4096, 86, 82).rows == 128);
+  CHECK(fused_limits(5184, 4096, 86, 82).rows == 64);
+  CHECK(fused_limits(2560, 4096, 86, 82).rows == 16);
+  CHECK(fused_limits(7680, 4096, 75, 40).rows == 128);
+  CHECK(fused_limits(7680, 7680, 75, 40).rows == 64);
+  CHECK(fused_limits(1280, 4096, 75, 40).rows == 64);
+  CHECK(fused_limits(1216, 4096, 75, 40).rows == 32);
+  CHECK(fused_limits(4096, 4096, 89, 128).rows == 8);
+  CHECK(fused_limits(4096, 11008, 89, 128).rows == 64);
+  CHECK(fused_limits(24576, 4096, 89, 128).rows == 256);
+  CHECK(fused_limits(4096, 4096, 89, 58).rows == 32);
+  CHECK(fused_limits(4096, 2048, 89, 58).rows == 64);
+  CHECK(fused_limits(8192, 4096, 120, 170).rows == 64);
+  CHECK(fused_limits(8128, 4096, 120, 170).rows == 8);
+  CHECK(fused_limits(8704, 4096, 120, 170).rows == 64);
+  CHECK(fused_limits(8704, 8704, 120, 170).rows == 96);
+  // Fewer than 4 Mi elements, whatever the chip; on Turing the rows asked for matter.
+  CHECK(fused_limits(2048, 512, 80, 108).rows == 1536);
+  CHECK(fused_limits(2304, 512, 80, 108).rows == 512);
+  CHECK(fused_limits(1024, 1024, 90, 132).rows == 32);
+  CHECK(fused_limits(1024, 1024, 86, 82).rows == 23);
+  CHECK(fused_limits(1024, 512, 86, 82).rows == 32);
+  CHECK(fused_limits(2560, 1024, 86, 82).rows == 192);
+  CHECK(fused_limits(2048, 1536, 86, 82).rows == 16);
+  CHECK(fused_limits(2688, 1536, 86, 82).rows == 4);
+  CHECK(fused_limits(1536, 1536, 75, 40, 9).rows == 64);
+  CHECK(fused_limits(1536, 1536, 75, 40, 8).rows == 4);
+  // A bare 8.6 comes with 16 to 84 multiprocessors: there is nothing to assume.
+  CHECK_FALSE(fused_limits(4096, 4096, 86, 0).known);
+  CHECK(fused_limits(4096, 4096, 90, 0).known);
   CHECK(fused_limits(4096, 8192, 90, 132).narrow_band);
   CHECK_FALSE(fused_limits(4096, 4096, 90, 132).narrow_band);
 }

@@ -165,3 +165,13 @@ TEST_CASE("product fixes: original and changed call on the reference with the sa
   CHECK(tried("gemm --x 5x32 --w 32x7 --x-strides 128x2 --dtype bf16 --framework torch --target sm_80", Change::make_contiguous) == "the reference gives the same bits");
   CHECK(tried("gemm --x 5x32 --w 32x7 --dtype f32 --framework torch --target sm_80", Change::cast_dtype).starts_with("greatest difference on the reference"));
 }
+
+TEST_CASE("two paddings of one operand copy it once") {
+  const auto spec = test::spec_of("gemm --x 16x4095 --w 4095x4097 --dtype f16 --framework torch --target sm_90");
+  const Proposed p = propose(spec);
+  const auto both = std::find_if(p.list.begin(), p.list.end(), [](const Proposal& one) {
+    return one.edits.size() == 2 && one.edits[0].change == Change::pad_k && one.edits[1].change == Change::pad_n;
+  });
+  REQUIRE(both != p.list.end());
+  CHECK(both->bytes == 2.0 * (16 * 4096 + 4096 * 4104));
+}
