@@ -24,7 +24,12 @@ bool read(const std::string& path, json& out) {
     fmt::print(stderr, "dd_cases: cannot open {}\n", path);
     return false;
   }
-  out = json::parse(in, nullptr, false);
+  try {
+    out = json::parse(in);
+  } catch (const json::parse_error& error) {
+    fmt::print(stderr, "dd_cases: {} is not JSON: {}\n", path, error.what());
+    return false;
+  }
   if (out.is_object() && out.contains("cases")) {
     json list = out["cases"];  // a copy first: assigning a part of itself would read what it just freed
     out = std::move(list);
@@ -65,13 +70,36 @@ std::string id_of(const json& item) {
   return item["id"].is_string() ? item["id"].get<std::string>() : item["id"].dump();
 }
 
+std::string unknown_kind(const json& item) {
+  if (!item.is_object()) return "not an object with spec and expected, but " + std::string(item.type_name());
+  if (!item.contains("spec") || !item["spec"].is_object()) return "no object called spec";
+  if (item.contains("root_cause")) return "a report in prose: there is no spec to evaluate";
+  return "neither a matrix product (spec.backend) nor attention (spec.torch with spec.q_len, spec.head_dim or the like)";
+}
+
 Checked check(const json& item) {
   try {
     if (dd::cases::is_gemm_case(item)) return dd::cases::check_gemm_case(item);
     if (dd::cases::is_sdpa_case(item)) return dd::cases::check_sdpa_case(item);
-    return {id_of(item), {}, "no reader for this kind of case", {}};
+    return {id_of(item), {}, unknown_kind(item), {}};
   } catch (const std::exception& error) {
     return {id_of(item), {}, error.what(), {}};
+  }
+}
+
+int usage() {
+  fmt::print(stderr, "usage: dd_cases [--dump] FILE...\n");
+  return 2;
+}
+
+bool dump_one(const json& item) {
+  try {
+    if (!dd::cases::is_gemm_case(item) && !dd::cases::is_sdpa_case(item)) throw std::runtime_error(unknown_kind(item));
+    fmt::print("{}\n", (dd::cases::is_gemm_case(item) ? dd::cases::dump_gemm_case(item) : dd::cases::dump_sdpa_case(item)).dump());
+    return true;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "unreadable  {}: {}\n", id_of(item), error.what());
+    return false;
   }
 }
 
@@ -81,29 +109,27 @@ int main(int argc, char** argv) {
   bool dump = false;
   std::vector<std::string> files;
   for (int i = 1; i < argc; ++i) {
-    if (std::string(argv[i]) == "--dump") dump = true;
-    else files.emplace_back(argv[i]);
+    const std::string argument = argv[i];
+    if (argument == "--dump") dump = true;
+    else if (argument.starts_with("-")) return usage();
+    else files.push_back(argument);
   }
-  if (files.empty()) {
-    fmt::print(stderr, "usage: dd_cases [--dump] FILE...\n");
-    return 2;
-  }
+  if (files.empty()) return usage();
   std::map<std::string, Tally> tallies;
   int cases = 0, unreadable = 0;
   for (const std::string& file : files) {
     json list;
     if (!read(file, list)) return 2;
     for (const json& item : list) {
+      ++cases;
       if (dump) {
-        const json dumped = dd::cases::is_gemm_case(item) ? dd::cases::dump_gemm_case(item) : dd::cases::dump_sdpa_case(item);
-        fmt::print("{}\n", dumped.dump());
+        unreadable += !dump_one(item);
         continue;
       }
-      ++cases;
       count(check(item), tallies, unreadable);
     }
   }
-  if (dump) return 0;
+  if (dump) return unreadable ? 1 : 0;
   Tally all;
   for (const auto& [backend, tally] : tallies) {
     fmt::print("{:<24} {:>4} of {:>4} agree\n", backend, tally.agree, tally.total);

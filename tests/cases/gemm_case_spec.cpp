@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <stdexcept>
 
+#include "case_values.hpp"
 #include "frameworks/gemm/facts.hpp"
 #include "gemm_case.hpp"
 #include "gemm_case_fields.hpp"
@@ -24,29 +24,10 @@ bool has(const json& object, const char* name) {
   return it != object.end() && !it->is_null();
 }
 
-// A figure may stand as a number or as its digits.
-std::int64_t figure(const json& value, const std::string& name) {
-  if (value.is_boolean()) return value.get<bool>();
-  if (value.is_number_integer()) return value.get<std::int64_t>();
-  if (value.is_number()) return static_cast<std::int64_t>(value.get<double>());
-  if (value.is_string()) {
-    const std::string& digits = value.get_ref<const std::string&>();
-    std::int64_t out = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), out);
-    if (error == std::errc{} && end == digits.data() + digits.size()) return out;
-  }
-  throw std::runtime_error(name + " is no number: " + value.dump());
-}
-
 std::int64_t number(const json& object, const char* name, std::int64_t otherwise) { return has(object, name) ? figure(object[name], name) : otherwise; }
 std::string word(const json& object, const char* name, const std::string& otherwise = {}) { return has(object, name) ? as_text(object[name]) : otherwise; }
 
-spec::Dims dims(const json& object, const char* name) {
-  if (!object[name].is_array()) throw std::runtime_error(std::string(name) + " is no list: " + object[name].dump());
-  spec::Dims out;
-  for (const json& one : object[name]) out.push_back(figure(one, name));
-  return out;
-}
+spec::Dims dims(const json& object, const char* name) { return extents(object[name], name); }
 
 // An element type in the short names of the case files, whichever usual name the file has for it.
 std::string type_word(const json& object, const char* name) {

@@ -28,6 +28,8 @@ std::string status_of(const json& expected) {
   return it == other.end() ? status : it->second;
 }
 
+std::string case_rule(const json& expected) { return text(expected, {"reason_rule_id", "rule_id", "rule", "reason"}); }
+
 bool stands_for(const std::string& case_rule, std::string_view id) {
   if (case_rule == id) return true;
   const auto names = frameworks::torch_attention::case_names();
@@ -88,7 +90,7 @@ void check_call(Line& line, const Diagnosis& diagnosis) {
 }
 
 Line check_backend(const std::string& backend, const json& expected, const Evaluated& e) {
-  Line line{backend, status_of(expected), {}, text(expected, {"reason_rule_id", "rule_id", "rule", "reason"}), {}, false};
+  Line line{backend, status_of(expected), {}, case_rule(expected), {}, false};
   bool beside = false;  // the rule that is wanted does not decide, but speaks (a hazard, a cost)
   if (backend == "call") {
     check_call(line, e.diagnosis);
@@ -146,6 +148,10 @@ Checked check_sdpa_case(const json& item) {
     for (auto it = expected.begin(); it != expected.end(); ++it) {
       if (it.value().is_null()) continue;
       if (it.key() == "default_choice" || it.key() == "choice") continue;
+      if (status_of(it.value()).empty() && case_rule(it.value()).empty()) {
+        out.problem = "expected." + it.key() + " states neither status nor rule: " + it.value().dump();
+        return out;
+      }
       out.lines.push_back(check_backend(it.key(), it.value(), e));
     }
   std::string wanted = wanted_choice(item, e.read.device);

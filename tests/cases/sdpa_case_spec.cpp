@@ -8,6 +8,7 @@
 #include <set>
 
 #include "case_check.hpp"
+#include "case_values.hpp"
 #include "facts/derive.hpp"
 
 namespace dd::cases {
@@ -29,7 +30,7 @@ const std::set<std::string> read_fields{
     "dropout", "enable_gqa", "requires_grad", "strides", "strides_last", "storage_offset_elems", "nested", "nested_max_q_len",
     "nested_has_len_le_1", "nested_has_zero_len", "nested_contiguous", "nested_ragged_heads", "nested_kv_broadcast_ragged", "flags",
     "deterministic", "autocast", "user_priority", "env", "cudnn_version", "cudnn_frontend", "cuda", "built_with_flash", "built_with_mem_eff",
-    "built_with_cudnn", "devices_equal", "fa3_active", "rocm_arch_supported", "rocm_arch_experimental", "mode", "scale"};
+    "built_with_cudnn", "devices_equal", "cudnn_mask_supported", "fa3_active", "rocm_arch_supported", "rocm_arch_experimental", "mode", "scale"};
 const std::set<std::string> no_matter{"layout", "cuda_graph_capture", "note", "comment"};
 const std::map<std::string, std::string> other_names{
     {"torch_version", "torch"}, {"version", "torch"}, {"cc", "compute_capability"}, {"sm", "compute_capability"}, {"b", "batch"},
@@ -58,25 +59,19 @@ json tidy(const json& object, const std::string& where, const std::set<std::stri
   return out;
 }
 
-template <class T>
-T get(const json& object, const char* name, T otherwise) {
+bool stated(const json& object, const char* name) {
   const auto it = object.find(name);
-  return it == object.end() || it->is_null() ? otherwise : it->template get<T>();
+  return it != object.end() && !it->is_null();
 }
 
-// true, "true", "on", 1.
-bool truth(const json& value) {
-  if (value.is_boolean()) return value.get<bool>();
-  if (value.is_number()) return value.get<double>() != 0;
-  if (!value.is_string()) throw std::runtime_error("neither true nor false: " + value.dump());
-  const std::string text = lower(value.get<std::string>());
-  return text == "true" || text == "on" || text == "yes" || text == "1" || text == "strict";
+std::int64_t whole(const json& object, const char* name, std::int64_t otherwise) {
+  return stated(object, name) ? figure(object[name], name) : otherwise;
+}
+std::string text_in(const json& object, const char* name, const std::string& otherwise) {
+  return stated(object, name) ? text_of(object[name], name) : otherwise;
 }
 
-bool flag(const json& object, const char* name, bool otherwise) {
-  const auto it = object.find(name);
-  return it == object.end() || it->is_null() ? otherwise : truth(*it);
-}
+bool flag(const json& object, const char* name, bool otherwise) { return stated(object, name) ? truth(object[name], name) : otherwise; }
 
 spec::DType dtype_of(std::string name) {
   name = lower(name);
@@ -92,14 +87,14 @@ spec::DType dtype_of(std::string name) {
 // 91002 stands for 9.10.2 and 8907 for 8.9.7.
 std::string cudnn_text(const json& value) {
   if (value.is_string() && value.get<std::string>().find('.') != std::string::npos) return value.get<std::string>();
-  const std::int64_t code = value.is_string() ? std::stoll(value.get<std::string>()) : value.get<std::int64_t>();
+  const std::int64_t code = figure(value, "cudnn_version");
   const std::int64_t base = code >= 90000 ? 10000 : 1000;
   return fmt::format("{}.{}.{}", code / base, code % base / 100, code % 100);
 }
 
 std::string frontend_text(const json& value) {
   if (value.is_string()) return value.get<std::string>();
-  const auto code = value.get<std::int64_t>();  // 12400 stands for 1.24.0
+  const auto code = figure(value, "cudnn_frontend");  // 12400 stands for 1.24.0
   return fmt::format("{}.{}.{}", code / 10000, code % 10000 / 100, code % 100);
 }
 
@@ -107,10 +102,10 @@ std::string frontend_text(const json& value) {
 std::optional<std::int64_t> of_tensor(const json& s, const char* field, const char* key) {
   const auto it = s.find(field);
   if (it == s.end()) return std::nullopt;
-  if (it->is_number_integer()) return it->get<std::int64_t>();
-  const auto entry = it->is_object() ? it->find(key) : it->end();
-  if (!it->is_object() || entry == it->end() || entry->is_null()) return std::nullopt;
-  return entry->get<std::int64_t>();
+  if (!it->is_object()) return figure(*it, field);
+  const auto entry = it->find(key);
+  if (entry == it->end() || entry->is_null()) return std::nullopt;
+  return figure(*entry, fmt::format("{}.{}", field, key));
 }
 
 // A tensor of the rank asked for; extents that the rank has no place for are dropped.
@@ -129,7 +124,7 @@ spec::TensorSpec tensor(const json& s, const char* key, std::int64_t rank, std::
   }
   const json& exact = part(s, "strides");
   if (exact.contains(key) && exact[key].is_array()) {
-    t.strides = exact[key].get<spec::Dims>();
+    t.strides = extents(exact[key], "strides");
   } else if (const auto last = of_tensor(s, "strides_last", key); last && !t.shape.empty()) {
     t.strides = spec::contiguous_strides(t.shape);
     t.strides->back() = *last;
@@ -142,50 +137,50 @@ std::optional<spec::MaskSpec> mask_of(const json& s, std::vector<std::string>& n
   const auto it = s.find("mask");
   if (it == s.end() || it->is_null() || (it->is_boolean() && !it->get<bool>())) return std::nullopt;
   static const std::set<std::string> known{"dtype", "shape", "strides", "stride_last", "requires_grad", "content", "storage_offset_elems"};
+  if (!it->is_string() && !it->is_object() && !it->is_boolean()) throw std::runtime_error("mask is no description of a mask: " + it->dump());
   json m = json::object();
-  if (it->is_string()) m["dtype"] = *it == "float" ? json(get<std::string>(s, "dtype", "f32")) : *it;
+  if (it->is_string()) m["dtype"] = *it == "float" ? json(text_in(s, "dtype", "f32")) : *it;
   if (it->is_object()) m = tidy(*it, "mask.", known, {{"last_stride", "stride_last"}, {"grad", "requires_grad"}}, notes);
-  if (m.value("dtype", "") == "none") return std::nullopt;
+  if (text_in(m, "dtype", "") == "none") return std::nullopt;
   spec::MaskSpec mask;
-  mask.dtype = dtype_of(get<std::string>(m, "dtype", "bool"));
+  mask.dtype = dtype_of(text_in(m, "dtype", "bool"));
   if (m.contains("shape") && m["shape"].is_array()) {
-    mask.shape = m["shape"].get<spec::Dims>();
+    mask.shape = extents(m["shape"], "mask.shape");
   } else {
-    mask.shape = {get<std::int64_t>(s, "q_len", 1), get<std::int64_t>(s, "kv_len", get<std::int64_t>(s, "q_len", 1))};
+    mask.shape = {whole(s, "q_len", 1), whole(s, "kv_len", whole(s, "q_len", 1))};
   }
   if (m.contains("strides") && m["strides"].is_array()) {
-    mask.strides = m["strides"].get<spec::Dims>();
+    mask.strides = extents(m["strides"], "mask.strides");
   } else if (m.contains("stride_last") && !mask.shape.empty()) {
     mask.strides = spec::contiguous_strides(mask.shape);
-    mask.strides->back() = m["stride_last"].get<std::int64_t>();
+    mask.strides->back() = figure(m["stride_last"], "mask.stride_last");
   }
-  mask.offset = get<std::int64_t>(m, "storage_offset_elems", 0);
+  mask.offset = whole(m, "storage_offset_elems", 0);
   mask.requires_grad = flag(m, "requires_grad", false);
-  mask.content = get<std::string>(m, "content", "not stated");
+  mask.content = text_in(m, "content", "not stated");
   return mask;
 }
 
 void set_tensors(const json& s, spec::Attention& a) {
-  const auto number = [&](const char* name, std::int64_t otherwise) { return get<std::int64_t>(s, name, otherwise); };
-  const std::int64_t rank = number("ndim", 4), batch = number("batch", 1), heads = number("q_heads", 1);
-  const std::int64_t kv_heads = number("kv_heads", heads), q_len = number("q_len", 1), kv_len = number("kv_len", q_len);
-  const std::int64_t size = number("head_dim", 64);
-  const spec::DType dtype = dtype_of(get<std::string>(s, "dtype", "f32"));
+  const std::int64_t rank = whole(s, "ndim", 4), batch = whole(s, "batch", 1), heads = whole(s, "q_heads", 1);
+  const std::int64_t kv_heads = whole(s, "kv_heads", heads), q_len = whole(s, "q_len", 1), kv_len = whole(s, "kv_len", q_len);
+  const std::int64_t size = whole(s, "head_dim", 64);
+  const spec::DType dtype = dtype_of(text_in(s, "dtype", "f32"));
   const auto other = [&](const char* name) { return s.contains(name) && s[name].is_string() ? dtype_of(s[name]) : dtype; };
   a.q = tensor(s, "q", rank, batch, heads, q_len, size, dtype);
-  a.k = tensor(s, "k", number("ndim_k", rank), number("batch_k", batch), kv_heads, kv_len, number("head_dim_k", size), other("dtype_k"));
-  a.v = tensor(s, "v", number("ndim_v", rank), number("batch_v", batch), number("v_heads", kv_heads), kv_len,
-               number("head_dim_v", size), other("dtype_v"));
+  a.k = tensor(s, "k", whole(s, "ndim_k", rank), whole(s, "batch_k", batch), kv_heads, kv_len, whole(s, "head_dim_k", size), other("dtype_k"));
+  a.v = tensor(s, "v", whole(s, "ndim_v", rank), whole(s, "batch_v", batch), whole(s, "v_heads", kv_heads), kv_len,
+               whole(s, "head_dim_v", size), other("dtype_v"));
 }
 
 // Ragged lengths that have the properties that the case states.
 void set_nested(const json& s, spec::Attention& a) {
   if (!flag(s, "nested", false)) return;
-  const auto count = std::clamp<std::int64_t>(get<std::int64_t>(s, "batch", 1), 2, 4096);
-  const std::int64_t longest = get<std::int64_t>(s, "nested_max_q_len", get<std::int64_t>(s, "q_len", 1));
+  const auto count = std::clamp<std::int64_t>(whole(s, "batch", 1), 2, 4096);
+  const std::int64_t longest = whole(s, "nested_max_q_len", whole(s, "q_len", 1));
   spec::Nested nested;
   nested.q_lengths.assign(static_cast<std::size_t>(count), std::max<std::int64_t>(longest, 2));
-  nested.kv_lengths.assign(static_cast<std::size_t>(count), std::max<std::int64_t>(get<std::int64_t>(s, "kv_len", 2), 2));
+  nested.kv_lengths.assign(static_cast<std::size_t>(count), std::max<std::int64_t>(whole(s, "kv_len", 2), 2));
   if (longest < 2) nested.q_lengths[0] = longest;
   if (flag(s, "nested_has_len_le_1", false)) nested.q_lengths.back() = 1;
   // A zero among the keys leaves the statement about queries of length 1 or less as it is.
@@ -201,21 +196,21 @@ void set_flags(const json& s, spec::OpSpec& out, std::vector<std::string>& notes
   out.flags.math = flag(flags, "math", true);
   const json deterministic = s.value("deterministic", json("off"));
   out.flags.deterministic = deterministic == "warn_only" ? spec::Deterministic::warn_only
-                            : truth(deterministic)       ? spec::Deterministic::strict
+                            : truth(deterministic, "deterministic")       ? spec::Deterministic::strict
                                                          : spec::Deterministic::off;
   if (s.contains("autocast")) {
     const json& a = s["autocast"];
     if (a.is_string()) out.flags.autocast = dtype_of(a);
-    else if (truth(a)) out.flags.autocast = lower(get<std::string>(s, "device", "cuda")) == "cpu" ? spec::DType::bf16 : spec::DType::f16;
+    else if (truth(a, "autocast")) out.flags.autocast = lower(text_in(s, "device", "cuda")) == "cpu" ? spec::DType::bf16 : spec::DType::f16;
   }
   if (!s.contains("user_priority") || !s["user_priority"].is_array()) return;
   std::vector<std::string> order;
-  for (const json& name : s["user_priority"]) order.push_back(backend_name(name.get<std::string>()));
+  for (const json& name : s["user_priority"]) order.push_back(backend_name(text_of(name, "user_priority")));
   out.policy.order = order;
 }
 
 std::string device_of(const json& s) {
-  const std::string device = lower(get<std::string>(s, "device", "cuda")), platform = lower(get<std::string>(s, "platform", ""));
+  const std::string device = lower(text_in(s, "device", "cuda")), platform = lower(text_in(s, "platform", ""));
   if (device == "hip" || device == "rocm" || platform == "rocm" || flag(s, "rocm", false) || flag(s, "is_rocm", false)) return "rocm";
   return device.substr(0, device.find(':'));
 }
@@ -245,11 +240,11 @@ void set_context(const json& s, spec::OpSpec& out, std::vector<std::string>& not
   c.versions["cudnn-frontend"] = s.contains("cudnn_frontend") ? frontend_text(s["cudnn_frontend"]) : "0.0.0";
   const std::map<std::string, std::string> built{{"built_with_flash", "flash"}, {"built_with_mem_eff", "efficient"}, {"built_with_cudnn", "cudnn"}};
   for (const auto& [field, name] : built)
-    if (s.contains(field)) c.build[name] = truth(s[field]);
+    if (s.contains(field)) c.build[name] = truth(s[field], field);
   auto& extra = std::get<spec::Attention>(out.op).extra;
-  for (const char* name : {"devices_equal", "fa3_active", "nested_contiguous", "nested_ragged_heads",
+  for (const char* name : {"devices_equal", "cudnn_mask_supported", "fa3_active", "nested_contiguous", "nested_ragged_heads",
                            "nested_kv_broadcast_ragged", "rocm_arch_supported", "rocm_arch_experimental"})
-    if (s.contains(name)) extra[name] = truth(s[name]) ? "true" : "false";
+    if (s.contains(name)) extra[name] = truth(s[name], name) ? "true" : "false";
   if (device_of(s) == "cpu") c.target = "cpu";
 }
 
@@ -257,13 +252,14 @@ void set_context(const json& s, spec::OpSpec& out, std::vector<std::string>& not
 std::optional<std::int64_t> sm_of(const json& s) {
   const auto it = s.find("compute_capability");
   if (it == s.end()) return std::nullopt;
-  if (it->is_array() && it->size() == 2) return (*it)[0].get<std::int64_t>() * 10 + (*it)[1].get<std::int64_t>();
+  if (it->is_array() && it->size() == 2) return figure((*it)[0], "compute_capability") * 10 + figure((*it)[1], "compute_capability");
   std::string text = lower(it->is_string() ? it->get<std::string>() : it->dump());
   for (const char* prefix : {"sm_", "sm"})
     if (text.rfind(prefix, 0) == 0) text.erase(0, std::string_view(prefix).size());
   const auto dot = text.find('.');
-  if (dot != std::string::npos) return std::stoll(text.substr(0, dot)) * 10 + std::stoll(text.substr(dot + 1));
-  const std::int64_t value = std::stoll(text);
+  const auto digits = [](const std::string& part) { return figure(json(part), "compute_capability"); };
+  if (dot != std::string::npos) return digits(text.substr(0, dot)) * 10 + digits(text.substr(dot + 1));
+  const std::int64_t value = digits(text);
   return value < 10 ? value * 10 : value;
 }
 
@@ -276,14 +272,14 @@ SdpaCase read_sdpa_case(const json& written) {
   set_tensors(s, a);
   a.mask = mask_of(s, out.notes);
   a.is_causal = flag(s, "is_causal", false);
-  a.dropout_p = get(s, "dropout", 0.0);
+  a.dropout_p = stated(s, "dropout") ? fraction(s["dropout"], "dropout") : 0.0;
   a.enable_gqa = flag(s, "enable_gqa", false);
   a.requires_grad = flag(s, "requires_grad", false);
   set_nested(s, a);
   out.spec.op = a;
   set_flags(s, out.spec, out.notes);
   set_context(s, out.spec, out.notes);
-  if (const auto mode = core::from_text<spec::Mode>(get<std::string>(s, "mode", "eager"))) out.spec.mode = *mode;
+  if (const auto mode = core::from_text<spec::Mode>(text_in(s, "mode", "eager"))) out.spec.mode = *mode;
   else out.notes.push_back("mode " + s["mode"].dump() + " is not known; read as eager");
   out.device = device_of(s);
   if (out.device != "cuda" && out.device != "rocm" && out.device != "cpu")
