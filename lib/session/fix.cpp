@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "report/render/format.hpp"
+#include "session/fix_parts.hpp"
+#include "session/mask_file.hpp"
 #include "session/roofline.hpp"
 
 namespace dd::session {
@@ -42,13 +45,31 @@ std::vector<std::string> ids(const Judged::Candidate& candidate) {
   return out;
 }
 
-Proposal make(const Judged::Candidate& candidate, std::vector<Edit> edits) {
+std::vector<spec::TensorSpec> operands(const OpSpec& spec) {
+  if (!spec.is_attention()) return {spec.gemm().x, spec.gemm().w};
+  const spec::Attention& a = spec.attention();
+  return {a.q, a.k, a.v};
+}
+
+// What the first of two changes copies and the second copies again: written once where both are made at a time.
+double copied_twice(const OpSpec& spec, const std::vector<Edit>& edits) {
+  if (edits.size() != 2 || edits[0].bytes <= 0 || edits[1].bytes <= 0) return 0;
+  const auto before = operands(spec), between = operands(edits[0].spec), after = operands(edits[1].spec);
+  double out = 0;
+  for (std::size_t i = 0; i < before.size(); ++i)
+    if (!(before[i] == between[i]) && !(between[i] == after[i])) out += bytes_of(between[i]);
+  return std::min(out, edits[0].bytes);
+}
+
+Proposal make(const OpSpec& spec, const Judged::Candidate& candidate, std::vector<Edit> edits) {
+  const double twice = copied_twice(spec, edits);
   Proposal p{candidate.name, false, ids(candidate), std::move(edits), Keeps::function, 0, 0, {}};
   for (const Edit& e : p.edits) {
     p.keeps = std::max(p.keeps, e.keeps);
     p.bytes += e.bytes;
     p.flops_percent += e.flops_percent;
   }
+  p.bytes -= twice;
   return p;
 }
 
@@ -95,7 +116,7 @@ std::vector<Proposal> singles(const OpSpec& spec, const Judge& judge, const Judg
   for (Change change : changes)
     for (Edit& e : edits_for(change, spec, candidate.name)) {
       if (!serves(candidate, judge(e.spec))) continue;
-      out.push_back(make(candidate, {std::move(e)}));
+      out.push_back(make(spec, candidate, {std::move(e)}));
       if (change == Change::change_version) break;  // the oldest that helps
     }
   return out;
@@ -137,7 +158,7 @@ class Lighter {
     if (++tries_ > most_tries) return false;
     std::vector<std::string> gone = taken_away(chosen_, judge_(edits.back().spec));
     if (std::find(gone.begin(), gone.end(), rule.id) == gone.end()) return false;
-    Proposal p = make(chosen_, std::move(edits));
+    Proposal p = make(spec_, chosen_, std::move(edits));
     p.clears = std::move(gone);
     p.chosen_before = true;
     if (std::none_of(out_.begin(), out_.end(), [&](const Proposal& other) { return other.text() == p.text(); })) out_.push_back(std::move(p));
@@ -169,7 +190,7 @@ std::vector<Proposal> pairs(const OpSpec& spec, const Judge& judge, const Judged
       for (std::size_t j = i + 1; j < changes.size(); ++j)
         for (Edit& second : edits_for(changes[j], first.spec, candidate.name)) {
           if (++tries > most_tries) return out;
-          if (serves(candidate, judge(second.spec))) out.push_back(make(candidate, {first, std::move(second)}));
+          if (serves(candidate, judge(second.spec))) out.push_back(make(spec, candidate, {first, std::move(second)}));
         }
   return out;
 }
@@ -241,12 +262,12 @@ std::vector<Proposal> propose(const OpSpec& spec, const Judge& judge, std::size_
   return out;
 }
 
-void add_fixes(const OpSpec& spec, const frameworks::Framework& framework, const facts::DeviceProfile* target, const WhatIfOptions& options,
-               report::Case& c) {
-  std::vector<Proposal> proposals = propose(spec, judge_of(framework, target));
+void add_fixes(const OpSpec& spec, const frameworks::Framework& framework, const facts::DeviceProfile* target, const facts::FactSet& facts,
+               const WhatIfOptions& options, report::Case& c) {
+  std::vector<Proposal> proposals = propose(with_plain_mask(spec, facts), judge_of(framework, target));
   if (proposals.empty()) {
     if (c.verdict.status == report::Status::fast_path) return;  // nothing had to be made better
-    c.verdict.because.push_back("no single change and no pair of changes that the rules know makes a fast backend the chosen one");
+    c.verdict.because.push_back(std::string(report::no_change_helps) + " that the rules know makes a fast backend the chosen one");
     return;
   }
   for (Proposal& p : proposals) {

@@ -64,8 +64,9 @@ std::vector<Proposal> propose(const spec::OpSpec& spec, const Judge& judge, std:
 // are. Empty when the change has no effect on numbers, or the call is too large to be run in a few seconds.
 std::string try_on_reference(const spec::OpSpec& original, const spec::OpSpec& changed);
 
-// For the report: fills `tried` of the findings that a proposal clears and adds the proposals to the verdict.
+// For the report: fills `tried` of the findings that a proposal clears and adds the proposals to the verdict. `facts` say
+// what a mask file contains.
 void add_fixes(const spec::OpSpec& spec, const frameworks::Framework& framework, const facts::DeviceProfile* target,
-               const WhatIfOptions& options, report::Case& c);
+               const facts::FactSet& facts, const WhatIfOptions& options, report::Case& c);
 
 }  // namespace dd::session

@@ -124,9 +124,11 @@ std::vector<Edit> align(const OpSpec& spec) {
 
 std::vector<Edit> drop_mask(const OpSpec& spec) {
   const Attention& a = spec.attention();
-  // Only an additive mask of zeros masks nothing.
-  if (!a.mask || a.mask->content != "zeros" || a.mask->dtype == DType::boolean) return {};
-  return {edit(Change::drop_mask, "leave out the mask: it adds nothing but zeros", spec, [](Attention& x, Edit&) { x.mask.reset(); })};
+  if (!a.mask) return {};
+  // A boolean mask of zeros is closed everywhere; only an additive one masks nothing.
+  const bool zeros = a.mask->content == "zeros" && a.mask->dtype != DType::boolean, open = a.mask->content == "padding:0";
+  if (!zeros && !open) return {};
+  return {edit(Change::drop_mask, zeros ? "leave out the mask: it adds nothing but zeros" : "leave out the mask: it is open everywhere", spec, [](Attention& x, Edit&) { x.mask.reset(); })};
 }
 
 std::vector<Edit> mask_to_causal(const OpSpec& spec) {
@@ -223,7 +225,7 @@ std::vector<Edit> masks(Change change, const OpSpec& spec) {
 
 std::vector<Edit> versions(const OpSpec& spec) {
   std::vector<Edit> out;
-  add_newer(spec, "PyTorch", &spec::Context::torch, {"2.1.0", "2.2.0", "2.3.0", "2.4.0", "2.5.1", "2.6.0", "2.7.0", "2.8.0", "2.9.0", "2.11.0", "2.14.1"}, out);
+  add_newer(spec, "PyTorch", &spec::Context::torch, {"2.1.0", "2.2.0", "2.3.0", "2.4.0", "2.5.1", "2.6.0", "2.7.0", "2.8.0", "2.9.0", "2.11.0", "2.14.1", "2.15.0"}, out);
   add_newer(spec, "cuDNN", &spec::Context::cudnn, {"9.1.0", "9.10.2", "9.14.0", "9.19.0", "9.23.0", "9.26.0"}, out);
   return out;
 }

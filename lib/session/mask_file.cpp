@@ -137,4 +137,16 @@ void add_mask_content(const spec::OpSpec& spec, facts::FactSet& facts, std::vect
   for (const std::string& sentence : m.meaning) notes.push_back("mask: " + sentence);
 }
 
+spec::OpSpec with_plain_mask(const spec::OpSpec& spec, const facts::FactSet& facts) {
+  spec::OpSpec out = spec;
+  if (!spec.is_attention() || !spec.attention().mask || !is_mask_file(spec.attention().mask->content)) return out;
+  const auto* said = std::get_if<std::string>(&facts.value(facts::Id::mask_content));
+  if (!said) return out;
+  spec::MaskSpec& mask = *std::get<spec::Attention>(out.op).mask;
+  // A boolean mask that is open everywhere pads nothing; the word zeros would close it.
+  if (*said == "zeros") mask.content = mask.dtype == core::DType::boolean ? "padding:0" : "zeros";
+  if (*said == "causal") mask.content = "causal";
+  return out;
+}
+
 }  // namespace dd::session

@@ -22,4 +22,7 @@ bool is_mask_file(const std::string& content);
 // Replaces the facts of mask content by what the named file holds. Adds a line to `notes` for each thing found.
 void add_mask_content(const spec::OpSpec& spec, facts::FactSet& facts, std::vector<std::string>& notes);
 
+// The spec with what its mask file was found to contain, where one of the plain words of mask.content says the same.
+spec::OpSpec with_plain_mask(const spec::OpSpec& spec, const facts::FactSet& facts);
+
 }  // namespace dd::session

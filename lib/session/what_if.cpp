@@ -59,8 +59,12 @@ void add_answer(const Answer& answer, report::Candidate& out) {
   if (answer.serves && out.eligibility == (*answer.serves ? "eligible" : "blocked")) out.grade = report::Grade::asked;
 }
 
-std::string in_a_word(const report::Asked& a) {
-  std::string out = fmt::format("{} {} was asked about {}: ", a.library, a.version, a.device);
+std::string in_a_word(const report::Asked& a, const facts::FactSet& facts) {
+  std::string out = fmt::format("{} {} was asked about {}", a.library, a.version, a.device);
+  facts::Version asked;
+  const auto* other = std::get_if<facts::Version>(&facts.value(facts::Id::cudnn_version));
+  if (other && a.doubts.empty() && facts::Version::parse(a.version, asked) && !(asked == *other)) out += fmt::format(", not the {} of the call", other->to_text());
+  out += ": ";
   if (!a.refusal.empty()) return out + "it declines: " + a.refusal;
   out += a.serves() ? fmt::format("engine {} would serve it", a.order.front()) : std::string("no engine of it would serve the call");
   return out + (a.doubts.empty() ? "" : " (doubtful: " + a.doubts.front() + ")");
@@ -317,14 +321,14 @@ report::Case what_if(const spec::OpSpec& spec, const std::string& id, const Fram
   set_verdict(framework, placed, d, facts, c);
   for (const report::Candidate& candidate : c.candidates)
     if (candidate.grade == report::Grade::asked && c.decision.selected == candidate.backend) c.verdict.grade = report::Grade::asked;
-  if (answer && answer->asked.answered()) c.verdict.because.push_back(in_a_word(answer->asked));
+  if (answer && answer->asked.answered()) c.verdict.because.push_back(in_a_word(answer->asked, facts));
   add_confidence(framework, d, facts, c);
   if (!options.brief) add_assumed(d, facts, c);
   c.verdict.because.insert(c.verdict.because.end(), notes.begin(), notes.end());
   add_cost(placed, d, facts, target, c);
   // Nothing to propose where a fast backend is chosen already and not slowed, even if the layer above does not ask it.
   const CandidateResult* chosen = d.selected && !d.error ? d.find(*d.selected) : nullptr;
-  if (options.fix || (!options.brief && (!(chosen && chosen->candidate.fast) || slowed(d)))) add_fixes(placed, framework, target, options, c);
+  if (options.fix || (!options.brief && (!(chosen && chosen->candidate.fast) || slowed(d)))) add_fixes(placed, framework, target, facts, options, c);
   if (placed.policy.force && (!d.selected || d.error)) c.exit_code = 3;
   return c;
 }

@@ -9,6 +9,9 @@
 
 namespace dd::report {
 
+// Beginning of the sentence of the verdict that a search for fixes found none.
+inline constexpr std::string_view no_change_helps = "no single change and no pair of changes";
+
 std::string human_bytes(std::int64_t bytes);    // 4.0 MiB
 std::string human_seconds(double seconds);      // 1.24 ms
 std::string human_number(double value);         // three significant digits

@@ -265,13 +265,21 @@ void numbers(Writer& w, const Case& c) {
   w.line(text.substr(0, text.size() - 1));
 }
 
-// Fixes once each, those that keep the function first.
+// "nothing to do: …" is an explanation, no change.
+bool asks_for_something(const Finding& f) { return !f.fix.empty() && !f.fix.starts_with("nothing"); }
+
+// Fixes once each, those that keep the function first. Where a search found what helps, only that; where it found
+// nothing, the rules' own words stand under a heading that promises nothing.
 void changes(Writer& w, const Case& c) {
+  const auto& because = c.verdict.because;
+  const bool found = std::any_of(because.begin(), because.end(), [](const std::string& b) { return b.starts_with("fix: "); });
+  const bool none = std::any_of(because.begin(), because.end(), [](const std::string& b) { return b.starts_with(no_change_helps); });
   std::vector<std::pair<int, std::string>> lines;
   for (const GroupedFinding& g : grouped_findings(c, false)) {
     const Finding& f = *g.finding;
     // What policy asked for is no defect; a note asks for nothing.
-    if (f.fix.empty() || f.status != "unmet" || f.level == "note" || about_policy(f) || beside_the_point(c, g)) continue;
+    if (!asks_for_something(f) || f.status != "unmet" || f.level == "note" || about_policy(f) || beside_the_point(c, g)) continue;
+    if (found && f.tried.empty()) continue;
     const int rank = f.keeps == "function" ? 0 : f.keeps == "precision" ? 1 : 2;
     std::string text = fmt::format("{} (keeps {}", f.fix, keeps_words(f.keeps));
     text += f.tried.empty() ? ")" : "; tried)";  // the finding says how that went
@@ -280,7 +288,7 @@ void changes(Writer& w, const Case& c) {
   if (lines.empty()) return;
   std::stable_sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   w.line("");
-  w.line(w.ink("what to change", Ink::bold));
+  w.line(w.ink(none ? "what the rules ask for (nothing tried makes a fast backend the chosen one)" : "what to change", Ink::bold));
   for (const auto& [rank, text] : lines) w.line(text);
 }
 

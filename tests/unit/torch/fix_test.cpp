@@ -7,6 +7,7 @@
 #include "cli/options.hpp"
 #include "frameworks/torch/torch.hpp"
 #include "report/matrix.hpp"
+#include "report/render/render.hpp"
 #include "session/mask_file.hpp"
 #include "session/roofline.hpp"
 #include "spec/canonical.hpp"
@@ -136,6 +137,62 @@ TEST_CASE("the case of a report: verdict, reasons, tried fixes, cost") {
   CHECK(tried);
   CHECK(cost);
   for (const report::Candidate& candidate : c.candidates) CHECK(candidate.grade == report::Grade::modelled);
+}
+
+namespace {
+
+void write_mask(const std::string& path, std::int64_t rows, std::int64_t columns, bool (*open)(std::int64_t, std::int64_t)) {
+  std::string header = "{'descr': '|b1', 'fortran_order': False, 'shape': (" + std::to_string(rows) + ", " + std::to_string(columns) + "), }";
+  header += std::string(118 - 1 - header.size(), ' ') + "\n";
+  std::ofstream out(path, std::ios::binary);
+  out << "\x93NUMPY" << '\1' << '\0' << static_cast<char>(header.size()) << '\0' << header;
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t c = 0; c < columns; ++c) out.put(open(r, c) ? '\1' : '\0');
+}
+
+report::Case fixed_case(const std::string& line) {
+  session::WhatIfOptions options;
+  options.fix = true;
+  options.canonical = spec::canonical;
+  options.repro = spec::repro_line;
+  return session::what_if(read(line), "1", frameworks::torch_framework(), nullptr, options);
+}
+
+std::string fixes_of(const report::Case& c) {
+  std::string out;
+  for (const std::string& line : c.verdict.because)
+    if (line.starts_with("fix: ")) out += line + "\n";
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a mask file is looked into before anything is proposed") {
+  const std::string path = "fix_mask_test.npy", call = "sdpa --q 1x2x32x64 --dtype f16 --mask bool --mask-content fix_mask_test.npy" + torch26;
+  write_mask(path, 32, 32, [](std::int64_t r, std::int64_t c) { return c <= r; });
+  CHECK(fixes_of(fixed_case(call)).find("replace the mask, which is exactly causal, by is_causal=True: torch-flash becomes the chosen one; keeps function; tried: the reference gives the same") != std::string::npos);
+  write_mask(path, 32, 32, [](std::int64_t, std::int64_t) { return true; });
+  CHECK(fixes_of(fixed_case(call)).find("leave out the mask: it is open everywhere: torch-flash becomes the chosen one; keeps function; tried: the reference gives the same") != std::string::npos);
+  // Closed everywhere, or another shape: the mask stays.
+  write_mask(path, 32, 32, [](std::int64_t, std::int64_t) { return false; });
+  CHECK(fixes_of(fixed_case(call)).empty());
+  write_mask(path, 32, 32, [](std::int64_t r, std::int64_t c) { return (r + c) % 3 == 0; });
+  CHECK(fixes_of(fixed_case(call)).empty());
+  std::remove(path.c_str());
+}
+
+TEST_CASE("the list of what to change holds only what was found to help") {
+  const report::Case c = fixed_case("sdpa --q 1x8x64x64 --k 1x2x64x64 --dtype f16 --gqa --mask bool" + torch26);
+  const std::string text = report::render_case(c, {});
+  const auto at = text.find("what to change");
+  REQUIRE(at != std::string::npos);
+  CHECK(text.find("TEF029", at) != std::string::npos);
+  CHECK(text.find("TFL005", at) == std::string::npos);  // the mask is not causal: nothing to be gained there
+  // Where nothing helps, nothing is promised.
+  const report::Case none = fixed_case("sdpa --q 1x2x32x64 --dtype f16 --framework torch --torch-version 2.15.0 --target sm_37 --built-with cudnn=off");
+  const std::string words = report::render_case(none, {});
+  CHECK(words.find("no single change and no pair of changes") != std::string::npos);
+  CHECK(words.find("what to change") == std::string::npos);
 }
 
 TEST_CASE("one table over targets") {
