@@ -155,7 +155,7 @@ report::Case fixed_case(const std::string& line) {
   options.fix = true;
   options.canonical = spec::canonical;
   options.repro = spec::repro_line;
-  return session::what_if(read(line), "1", frameworks::torch_framework(), nullptr, options);
+  return session::what_if(fixable(line), "1", frameworks::torch_framework(), nullptr, options);
 }
 
 std::string fixes_of(const report::Case& c) {
