@@ -55,6 +55,8 @@ std::span<const Rule> library_rules() {
     for (const Rule& rule : call_rules())
       if (rule.id == "CUB041") {
         all.push_back(rule);
+        all.back().id = "CUB009";
+        all.back().name = "operand-types-without-a-row";
         all.back().order = 15;
         all.back().requires_that = any({rule.requires_that, one_of(I::dtype, {"c32", "c64"})});  // this tool has no complex types
       }
