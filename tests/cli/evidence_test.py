@@ -252,6 +252,18 @@ class Output(Base):
         self.assertNotIn("\x1b", out)
         self.assertNotRegex(out, r"\bev_[a-z_]+|\bevidence\.")
 
+    def test_long_names_are_short_in_text_and_whole_elsewhere(self):
+        long_name = "void " + "x" * 150 + FLASH
+        path = self.write("t.json", trace(product(SLOW), attention(kernels=[long_name]), [event("cuda_runtime", "cudaStreamSynchronize", 900, 3)]))
+        _, out, _ = run("trace", path)
+        self.assertNotIn(long_name, out)
+        self.assertIn(long_name[:90], out)
+        self.assertLess(max(len(line) for line in out.splitlines() if not re.match(r" +(seen|required|effect|fix) |note:", line)), 240)
+        self.assertIn("other       host waits in cudaStreamSynchronize  x1", out)
+        self.assertNotIn("  none   ", out)
+        self.assertIn(long_name, run("trace", path, "-v")[1])
+        self.assertIn(long_name, run("trace", path, "--format", "json")[1])
+
     def test_findings_speak_of_things_not_of_fields(self):
         events = product(SLOW, dtype="float") + product(UNALIGNED, at=200, number=2, n=255) + [event("cpu_op", "aten::item", 900, 2)]
         _, r, _ = report("trace", self.write("t.json", trace(events)), "-v")
@@ -423,6 +435,9 @@ class Diff(Base):
         self.assertIn("flash", changed["aten::scaled_dot_product_attention"]["before"])
         self.assertIn("math", changed["aten::scaled_dot_product_attention"]["after"])
         self.assertIn("worse", run("diff", a, b, "--format", "md")[1])
+        _, out, _ = run("diff", a, self.write("c.json", trace(product(FAST, us=8))))
+        self.assertIn("only-in-a", out)
+        self.assertNotIn("0 calls", out)
         code, d, _ = report("diff", a, a)
         self.assertEqual((d["worse"], d["operators"], d["verdicts"]), (False, [], []))
 

@@ -167,7 +167,7 @@ class Finder {
                                           : fmt::format("{} {} kernels, {:.1f} us of {:.1f} us ({:.1f} percent)", found->second.count, role, found->second.us, a_.gpu_us, percent(role)));
     }
     set(Id::ev_items, a_.linking.gpu_events == 0 ? 0 : a_.item_calls);  // on the processor nothing waits
-    say("EVD032", fmt::format("{} reads of a scalar", a_.item_calls));
+    say("EVD032", fmt::format("{} read{} of a scalar", a_.item_calls, a_.item_calls == 1 ? "" : "s"));
     std::uint64_t pageable = 0;
     double us = 0;
     for (const auto& [name, tally] : a_.memcpy_by_name)

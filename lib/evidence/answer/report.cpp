@@ -12,7 +12,7 @@ namespace dd::evidence {
 namespace {
 
 std::string state_verdict(const OperatorGroup& g) {
-  if (g.served_by == "unknown") return "cannot-tell";
+  if (g.served_by == "unknown" || g.backend == "unproven") return "cannot-tell";  // looks like attention, but no shapes prove it
   switch (g.state) {
     case GemmState::fast: return "fast-path";
     case GemmState::degraded: return "mixed";
@@ -104,7 +104,7 @@ void add_tallies(report::Trace& out, const TraceAnswer& a) {
   }
   for (const auto& [call, count] : a.sync_calls) {
     report::TraceOperator each;
-    each.name = call;
+    each.name = "host waits in " + call;
     each.operation = "other";
     each.verdict = "none";
     each.grade = "traced";

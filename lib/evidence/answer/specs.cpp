@@ -191,14 +191,30 @@ class Specs {
       for (const rules::Finding& f : each.findings)
         if (f.rule == each.first_reason) add_reason(group, f, each.candidate.name);
     }
+    if (group.reasons.size() == before) ask_releases(group, spec, *torch, result);
     if (group.reasons.size() == before && !group.path.empty()) unexplained_ += group.count;
+  }
+
+  // The release of torch is seldom in a trace: a rule whose demand this call breaks, whenever it applies, may be the reason.
+  void ask_releases(OperatorGroup& group, const spec::OpSpec& spec, const frameworks::Framework& torch, const frameworks::Diagnosis& result) {
+    facts::FactSet facts = facts_of(spec);
+    torch.add_facts(spec, facts);
+    for (const frameworks::CandidateResult& each : result.candidates) {
+      if (!each.candidate.fast) continue;
+      for (const rules::Finding& f : each.findings)
+        if (f.status == rules::Truth::unknown && f.rule->requires_that.kind != rules::Kind::never && rules::evaluate(f.rule->requires_that, facts) == rules::Truth::unmet) {
+          add_reason(group, f, each.candidate.name);
+          break;
+        }
+    }
   }
 
   void add_reason(OperatorGroup& group, const rules::Finding& f, std::string_view candidate) {
     group.reasons.emplace_back(f.rule->id);
     for (const EvidenceFinding& known : a_.findings)
       if (known.id == f.rule->id) return;
-    EvidenceFinding out = finding_of(*f.rule, fmt::format("{} ({}, {} calls; the likely reason of {}, by this tool's rules)", f.seen, group.op, group.count, candidate),
+    EvidenceFinding out = finding_of(*f.rule, fmt::format("{} ({}, {} call{}; the {} reason of {}, by this tool's rules)", f.seen, group.op, group.count, group.count == 1 ? "" : "s",
+                                                          f.status == rules::Truth::unmet ? "likely" : "possible", candidate),
                                      f.status == rules::Truth::unmet ? "unmet" : "unknown");
     out.required = f.required;
     a_.findings.push_back(std::move(out));

@@ -10,7 +10,11 @@ std::string change_line(const OperatorChange& c) {
   std::string out = fmt::format("{}{}{}", c.worse ? "worse  " : c.kind == "changed" ? "       " : "", c.op, c.inputs.empty() ? "" : " [" + c.inputs + "]");
   out += fmt::format("\n         {} -> {}", c.before.empty() ? "(not there)" : c.before, c.after.empty() ? "(not there)" : c.after);
   if (!c.before_state.empty() || !c.after_state.empty()) out += fmt::format("  ({} -> {})", c.before_state.empty() ? "-" : c.before_state, c.after_state.empty() ? "-" : c.after_state);
-  if (c.us_a > 0 || c.us_b > 0) out += fmt::format("\n         {:.1f} us in {} calls -> {:.1f} us in {} calls", c.us_a, c.count_a, c.us_b, c.count_b);
+  if (c.count_a == 0 || c.count_b == 0) {
+    const double us = c.us_a + c.us_b;
+    const std::uint64_t count = c.count_a + c.count_b;
+    if (us > 0) out += fmt::format("\n         {:.1f} us in {} call{}", us, count, count == 1 ? "" : "s");
+  } else if (c.us_a > 0 || c.us_b > 0) out += fmt::format("\n         {:.1f} us in {} calls -> {:.1f} us in {} calls", c.us_a, c.count_a, c.us_b, c.count_b);
   return out;
 }
 
