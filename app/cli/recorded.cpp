@@ -43,12 +43,50 @@ const report::Candidate* find(const report::Case& c, const std::string& backend)
   return it == c.candidates.end() ? nullptr : &*it;
 }
 
-// The fix of the first reason against a fast backend, else of what makes the chosen one slow.
+std::string with_keeps(const report::Finding& f) { return fmt::format("{} ({}, keeps the {})", f.fix, f.id, f.keeps == "meaning" ? "call, not its meaning" : f.keeps); }
+
+// What a fast backend did to its operands before it multiplied: then no other backend's reason is the cause.
+const std::string* silent_conversion(const report::Case& c) {
+  const auto it = std::find_if(c.verdict.because.begin(), c.verdict.because.end(), [](const std::string& b) { return b.find(" converted silently: ") != std::string::npos; });
+  return it == c.verdict.because.end() ? nullptr : &*it;
+}
+
+// What slows the call although a fast backend serves it.
+std::vector<const report::Finding*> slowing(const report::Case& c) {
+  std::vector<const report::Finding*> out;
+  const report::Candidate* chosen = c.decision.selected ? find(c, *c.decision.selected) : nullptr;
+  for (const auto* list : {&c.findings, chosen ? &chosen->findings : nullptr})
+    if (list)
+      for (const report::Finding& f : *list)
+        if (f.level == "slow" && f.status == "unmet") out.push_back(&f);
+  return out;
+}
+
+// The reasons against every fast backend, as the verdict has them: whichever is easiest to clear is the author's to choose.
+std::string why_missed(const report::Case& c) {
+  if (const std::string* conversion = silent_conversion(c)) return *conversion;
+  std::string out;
+  for (const std::string& because : c.verdict.because) {
+    const report::Candidate* k = find(c, because.substr(0, because.find(':')));
+    if (k && k->fast) out += (out.empty() ? "" : "; ") + because;
+  }
+  if (!out.empty()) return out;
+  return c.verdict.because.empty() ? c.verdict.summary : c.verdict.because.front();
+}
+
+// A change that was proven by judging the changed call again, else the fix of the first reason against a fast backend, else of what
+// makes the chosen one slow.
 std::string fix_of(const report::Case& c) {
+  for (const std::string& because : c.verdict.because)
+    if (because.starts_with("fix: ")) return because.substr(5);
+  if (silent_conversion(c)) {
+    for (const report::Finding* f : slowing(c))
+      if (!f->fix.empty()) return with_keeps(*f);
+    return "hand the operand over in the layout and type that the kernel works on, so that the conversion goes away (keeps the function)";
+  }
   const auto fix_in = [](const report::Candidate& k, const std::string& id) -> std::string {
     for (const report::Finding& f : k.findings)
-      if ((id.empty() ? f.level == "slow" : f.id == id) && f.status == "unmet" && !f.fix.empty())
-        return fmt::format("{} ({}, keeps the {})", f.fix, f.id, f.keeps == "meaning" ? "call, not its meaning" : f.keeps);
+      if ((id.empty() ? f.level == "slow" : f.id == id) && f.status == "unmet" && !f.fix.empty()) return with_keeps(f);
     return {};
   };
   for (const report::Step& step : c.decision.steps) {
@@ -58,7 +96,14 @@ std::string fix_of(const report::Case& c) {
       if (std::string fix = fix_in(*k, id); !fix.empty()) return fix;
   }
   const report::Candidate* chosen = c.decision.selected ? find(c, *c.decision.selected) : nullptr;
-  return chosen ? fix_in(*chosen, "") : "";
+  if (std::string fix = chosen ? fix_in(*chosen, "") : std::string(); !fix.empty()) return fix;
+  // A call that fails: what the call itself, or the backend that raises, lacks.
+  for (const report::Finding& f : c.findings)
+    if (f.level == "blocked" && f.status == "unmet" && !f.fix.empty()) return with_keeps(f);
+  for (const report::Candidate& k : c.candidates)
+    for (const report::Finding& f : k.findings)
+      if (k.fast && f.level == "blocked" && f.status == "unmet" && !f.fix.empty()) return with_keeps(f);
+  return {};
 }
 
 // Sums over the cases of one target.
@@ -77,12 +122,17 @@ class Program {
       out.undetermined_calls += calls;
       undetermined_work_ += work;
     }
-    if (status == Status::fast_path || status == Status::undetermined) return;
+    if (status == Status::undetermined) return;
+    const auto site = extra.find("call_site");
+    const std::string where = site == extra.end() ? "" : site->second;
+    if (status == Status::fast_path) {
+      for (const report::Finding* f : slowing(c)) place(where, c, "slowed", fmt::format("{}, {}", f->id, f->title), f->fix.empty() ? "" : with_keeps(*f), calls, work);
+      return;
+    }
     if (status == Status::wrong_result) out.wrong_calls += calls;
     out.missed_calls += calls;
     missed_work_ += work;
-    const auto site = extra.find("call_site");
-    place(site == extra.end() ? "" : site->second, c, calls, work);
+    place(where, c, std::string(core::to_text(status)), why_missed(c), fix_of(c), calls, work);
   }
 
   report::Recorded finish(std::string target) {
@@ -90,7 +140,11 @@ class Program {
     out.missed_share = share(static_cast<double>(out.missed_calls), static_cast<double>(out.calls));
     out.missed_work_share = share(missed_work_, work_);
     out.undetermined_work_share = share(undetermined_work_, work_);
-    std::stable_sort(places_.begin(), places_.end(), [](const Place& a, const Place& b) { return a.work > b.work; });
+    // What misses comes before what is merely slowed, each by its weight.
+    std::stable_sort(places_.begin(), places_.end(), [](const Place& a, const Place& b) {
+      const bool a_slowed = a.out.status == "slowed", b_slowed = b.out.status == "slowed";
+      return a_slowed != b_slowed ? b_slowed : a.work > b.work;
+    });
     for (Place& p : places_) {
       p.out.work_share = share(p.work, work_);
       out.places.push_back(std::move(p.out));
@@ -105,11 +159,9 @@ class Program {
   };
 
   // Shapes that grow with the position in a text would fill the list with one and the same place.
-  void place(const std::string& where, const report::Case& c, std::int64_t calls, double work) {
-    const std::string status(core::to_text(c.verdict.status));
-    const std::string why = c.verdict.because.empty() ? c.verdict.summary : c.verdict.because.front();
+  void place(const std::string& where, const report::Case& c, const std::string& status, const std::string& why, std::string fix, std::int64_t calls, double work) {
     auto it = std::find_if(places_.begin(), places_.end(), [&](const Place& p) { return p.out.where == where && p.out.status == status && p.out.why == why; });
-    if (it == places_.end()) it = places_.insert(places_.end(), Place{{where, c.title, status, why, fix_of(c), 0, 0, 0}, 0, 0});
+    if (it == places_.end()) it = places_.insert(places_.end(), Place{{where, c.title, status, why, std::move(fix), 0, 0, 0}, 0, 0});
     it->out.calls += calls;
     ++it->out.specs;
     it->work += work;
@@ -125,6 +177,8 @@ class Program {
 };
 
 }  // namespace
+
+bool is_recorded(const spec::OpSpec& spec) { return extra_of(spec).count("count") > 0; }
 
 std::vector<report::Recorded> recorded_program(const std::vector<session::BatchItem>& items, std::span<const report::Case> cases) {
   std::map<std::string, const session::BatchItem*> by_id;

@@ -9,6 +9,9 @@
 
 namespace dd::cli {
 
+// The spec carries the count of a recorder.
+bool is_recorded(const spec::OpSpec& spec);
+
 // One entry a target, in the order of the cases; empty when no spec carries the count of a recorder.
 std::vector<report::Recorded> recorded_program(const std::vector<session::BatchItem>& items, std::span<const report::Case> cases);
 

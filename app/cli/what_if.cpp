@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "backends/backend.hpp"
+#include "cli/recorded.hpp"
 #include "facts/derive.hpp"
 #include "frameworks/framework.hpp"
 #include "session/verdict.hpp"
@@ -117,7 +118,7 @@ Modelled model(const session::BatchItem& item, const RunOptions& run, const sess
   session::WhatIfOptions options;
   options.with_met = settings.with_met;
   options.fix = run.fix;
-  options.brief = brief;
+  options.brief = brief && !is_recorded(spec);  // where to change a program, and what, is the point of recording it
   std::optional<facts::FactSet> derived;
   if (targets->size() > 1) {
     spec::OpSpec nowhere = spec;

@@ -6,6 +6,7 @@
 
 #include "core/clock.hpp"
 #include "dispatch/dispatch.hpp"
+#include "session/autocast.hpp"
 #include "session/findings.hpp"
 #include "session/interrupt.hpp"
 #include "session/mask_file.hpp"
@@ -62,20 +63,23 @@ bool CaseWork::fits() {
 }
 
 bool CaseWork::make_reference(bool with_dropout_keep) {
-  auto inputs = ops::cases::make_inputs(spec_, std::nullopt, read_mask_file);
+  lowered_ = lowered_by_autocast(spec_);
+  const spec::OpSpec& computed = lowered_ ? *lowered_ : spec_;
+  auto inputs = ops::cases::make_inputs(computed, std::nullopt, read_mask_file);
   if (!inputs) return refuse(inputs.problems());
   inputs_ = std::move(*inputs);
-  auto reference = ops::cases::run_reference(spec_, inputs_, settings_.reference_budget, {settings_.threads, stop_flag()});
+  auto reference = ops::cases::run_reference(computed, inputs_, settings_.reference_budget, {settings_.threads, stop_flag()});
   if (stop_signal() != 0) return refuse({{"reference", "", "", "stopped by the user before the reference was done", "", 0}});
   if (!reference) return refuse(reference.problems());
   reference_ = std::move(*reference);
   case_.reference = report::Reference{reference_.name, reference_.accumulate, reference_.bound_text, reference_.scope, reference_.seconds};
   // Only a worker that cannot make the mask from the seed itself is given it: it is as large as the scores.
   if (with_dropout_keep && spec_.is_attention() && spec_.attention().dropout_p > 0) inputs_["dropout_keep"] = ops::cases::dropout_keep_tensor(spec_);
-  auto run = CaseRun::make(spec_, case_.spec_json, inputs_, settings_, supervisor_, scratch_);
+  if (lowered_) inputs_ = in_types_of(spec_, inputs_);
+  auto run = CaseRun::make(computed, case_.spec_json, inputs_, settings_, supervisor_, scratch_);
   if (!run) return refuse(run.problems());
   run_ = std::move(*run);
-  exact_.emplace(spec_, case_.spec_json, settings_, supervisor_, scratch_);
+  exact_.emplace(computed, case_.spec_json, settings_, supervisor_, scratch_);
   if (settings_.save_folder) {
     saver_.emplace(*settings_.save_folder, case_.id, case_.spec_json, case_);
     saver_->inputs(spec_, inputs_);

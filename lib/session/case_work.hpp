@@ -62,6 +62,7 @@ class CaseWork {
   ops::cases::ReferenceValues reference_;
   void add_limits(report::Timing& timing) const;   // of the device, where its profile is known
   void add_found(Entry& e, std::span<const rules::Rule> rules);
+  std::optional<spec::OpSpec> lowered_;  // the call as autocast makes it; what run_ and exact_ compare with
   std::unique_ptr<CaseRun> run_;
   std::optional<ExactPass> exact_;
   std::optional<TensorSaver> saver_;

@@ -34,10 +34,23 @@ bool about_switches(const rules::Rule& rule) {
   });
 }
 
+// What an interpreter printed before it died may be pages; in a line it is words.
+std::string one_line(const std::string& text) {
+  constexpr std::size_t most = 400;
+  std::string out;
+  for (const char c : text) {
+    const bool space = c == ' ' || c == '\n' || c == '\t' || c == '\r';
+    if (!space) out += c;
+    else if (!out.empty() && out.back() != ' ') out += ' ';
+  }
+  while (!out.empty() && out.back() == ' ') out.pop_back();
+  return out.size() > most ? out.substr(0, most) + "..." : out;
+}
+
 frameworks::torch::WorkerState worker_state(const Hello* hello, const std::string& trouble, bool wants_gpu) {
   frameworks::torch::WorkerState state;
   state.started = hello != nullptr;
-  state.detail = trouble;
+  state.detail = one_line(trouble);
   state.wants_gpu = wants_gpu;
   if (!hello) return state;
   const auto version = hello->versions.find("torch");
@@ -50,6 +63,8 @@ frameworks::torch::WorkerState worker_state(const Hello* hello, const std::strin
   state.sees_gpu = sees != hello->versions.end() && sees->second == "true";
   return state;
 }
+
+bool of_torchao(const std::string& backend) { return backend.rfind("torchao-", 0) == 0; }
 
 class FrameworkCase : CaseWork {
  public:
@@ -68,6 +83,7 @@ class FrameworkCase : CaseWork {
     if (!why_not_here_.empty()) {
       settle_for_prediction();
     } else if (fits() && make_reference(true)) {
+      add_torchao();
       let_it_choose(spec_.mode);
       force_each(spec_.mode);
       for (spec::Mode mode : spec_.further_modes) {
@@ -75,11 +91,12 @@ class FrameworkCase : CaseWork {
         let_it_choose(mode);
         force_each(mode);
       }
-      modes_ = compare_modes(by_mode_, [this](const std::string& name) { return is_fallback(name); });
     }
     case_.facts = to_report(facts_);
+    const ModesCompared modes = compare_modes(by_mode_, [this](const std::string& name) { return is_fallback(name); });
     report::Case done = finish();
-    done.verdict.because.insert(done.verdict.because.end(), modes_.begin(), modes_.end());
+    done.verdict.because.insert(done.verdict.because.end(), modes.lines.begin(), modes.lines.end());
+    done.verdict.summary += modes.difference;
     return done;
   }
 
@@ -116,6 +133,25 @@ class FrameworkCase : CaseWork {
       return;
     }
     add_worker_facts(*hello, facts_, spec_.context.target.empty());
+    torchao_here_ = hello->versions.count("torchao") > 0;
+  }
+
+  // Nothing of torch chooses it, so no rule of torch speaks of it: it is only forced, with the codes of the spec.
+  void add_torchao() {
+    const std::string_view layer = spec_.context.framework == "torch" && !spec_.is_attention() ? frameworks::torch::torchao_layer(spec_.gemm()) : "";
+    const spec::Policy& p = spec_.policy;
+    const auto names = [&](const std::vector<std::string>& list) { return std::find(list.begin(), list.end(), layer) != list.end(); };
+    if (layer.empty() || (p.allow && !names(*p.allow)) || names(p.deny) || (p.force && *p.force != layer)) return;
+    if (torchao_here_) entry_or_new(std::string(layer));
+    else if (const auto found = frameworks::torch::torchao_finding(false, "")) case_.findings.push_back(to_report(*found));
+  }
+
+  // A layer is as fast as the kernel that it was seen to call, and not fast where it writes its weight out.
+  void hold_torchao(Entry& e, const std::string& called, const report::Attempt& a) {
+    if (const Entry* kernel = entry(called); kernel && kernel->out.fast && a.mode == core::to_text(spec_.mode)) e.out.fast = true;
+    if (!a.error || a.error->code != "torchao-does-not-fit") return;
+    const bool told = std::any_of(case_.findings.begin(), case_.findings.end(), [](const report::Finding& f) { return f.id == "ENV047"; });
+    if (const auto found = frameworks::torch::torchao_finding(true, a.error->text); found && !told) case_.findings.push_back(to_report(*found));
   }
 
   // What is wrong with the interpreter's torch, as findings of the whole case; false when it cannot run this call.
@@ -124,7 +160,7 @@ class FrameworkCase : CaseWork {
     const auto found = frameworks::torch::environment_findings(worker_state(hello, trouble, spec_.context.target.rfind("cuda", 0) == 0));
     for (const rules::Finding& f : found) {
       case_.findings.push_back(to_report(f));
-      if (why_not_here_.empty()) why_not_here_ = fmt::format("{}, {} ({})", f.rule->id, f.rule->title, f.seen);
+      if (why_not_here_.empty()) why_not_here_ = fmt::format("{}, {}", f.rule->id, f.rule->title);
     }
     return found.empty();
   }
@@ -306,7 +342,7 @@ class FrameworkCase : CaseWork {
     // A result that cannot be compared (dropout of the framework's own) still shows which backend ran.
     const bool served = ran(a.outcome) || (a.outcome == Outcome::unavailable && which != spec_.context.framework && !spec_.policy.force);
     const bool refused = a.outcome == Outcome::refused || a.outcome == Outcome::failed;
-    if (predicted_ && !undetermined_ && !spec_.policy.force && (served ? which != spec_.context.framework : refused)) {
+    if (predicted_ && !undetermined_ && !spec_.policy.force && !of_torchao(which) && (served ? which != spec_.context.framework : refused)) {
       facts_.set(Id::chosen_backend, *predicted_, facts::Provenance::derived, "rules");
       facts_.set(Id::run_backend, served ? which : std::string(fails), facts::Provenance::measured, "run");
       for (const rules::Rule& rule : dispatch::outcome_rules()) {
@@ -346,6 +382,7 @@ class FrameworkCase : CaseWork {
         Told told;
         report::Attempt a = run_attempt({worker_, e.out.backend, "force", mode, {}}, &told);
         translate(a, e.out.backend);
+        if (of_torchao(e.out.backend)) hold_torchao(e, told.which, a);
         note_difference(a);
         e.out.grade = report::Grade::ran;
         // A call that ends before any backend (an empty result) says nothing about the rules of this one.
@@ -355,7 +392,10 @@ class FrameworkCase : CaseWork {
           hold_against_rules(e, a);
           if (mode == spec::Mode::eager) hold_support(e, told.answers, a);
         }
-        if (mode == spec_.mode && spec_.policy.force && e.out.backend == *spec_.policy.force) settle(e.out.backend, a);
+        if (spec_.policy.force && e.out.backend == *spec_.policy.force) {
+          if (mode == spec_.mode) settle(e.out.backend, a);
+          by_mode_.push_back({std::string(core::to_text(mode)), e.out.backend, a});
+        }
         e.out.attempts.push_back(std::move(a));
       }
     }
@@ -366,9 +406,9 @@ class FrameworkCase : CaseWork {
   std::string why_not_here_;
   std::optional<std::string> predicted_;
   bool undetermined_ = false;
+  bool torchao_here_ = false;
   std::optional<core::Tensor> default_output_;
-  std::vector<ModeRun> by_mode_;   // what the framework did by itself, mode by mode
-  std::vector<std::string> modes_;
+  std::vector<ModeRun> by_mode_;  // what the policy asked for, mode by mode
 };
 
 // "9.1.0", or the number that cuDNN's own function gives: 90100, before version 9 8906.

@@ -14,7 +14,12 @@ struct ModeRun {
   report::Attempt attempt;
 };
 
-// One line a mode, then the differences from the first. `is_fallback` tells of a backend whether it is no fast path.
-std::vector<std::string> compare_modes(const std::vector<ModeRun>& runs, const std::function<bool(const std::string&)>& is_fallback);
+struct ModesCompared {
+  std::vector<std::string> lines;  // one a mode ("mode eager: …"), then how they differ from the first ("modes differ: …") or that they agree
+  std::string difference;          // for the verdict, which speaks of the first mode: "; in mode compiled torch-math"; else empty
+};
+
+// `is_fallback` tells of a backend whether it is no fast path. Of fewer than two modes there is nothing to say.
+ModesCompared compare_modes(const std::vector<ModeRun>& runs, const std::function<bool(const std::string&)>& is_fallback);
 
 }  // namespace dd::session

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "report/timing.hpp"
 
@@ -35,7 +36,7 @@ std::string hidden_work(const Case& c, const Candidate& selected) {
   std::int64_t bytes = 0;
   std::string what;
   for (const report::Conversion& v : a->evidence.conversions) {
-    if (v.bytes <= 0 || v.kind.rfind("result", 0) == 0) continue;
+    if (v.bytes <= 0 || v.kind.rfind("result", 0) == 0 || v.kind.rfind("autocast", 0) == 0) continue;  // neither is hidden
     bytes += v.bytes;
     what += fmt::format("{}{}: {}", what.empty() ? "" : ", ", v.kind, v.what);
   }
@@ -161,7 +162,7 @@ void selection(Case& c, const Candidate& selected) {
     const std::string reason = first_reason(c, true);
     if (!hidden.empty()) c.verdict.because.push_back(fmt::format("{} converted silently: {}", selected.backend, hidden));
     c.verdict.summary = reason.empty() && hidden.empty() ? fmt::format("{} served the call, which is no fast path{}", selected.backend, trust)
-                        : reason.empty()                 ? fmt::format("{} served the call after silent conversions{}", selected.backend, trust)
+                        : reason.empty() || selected.fast ? fmt::format("{} served the call after silent conversions{}", selected.backend, trust)
                                                          : fmt::format("fell back to {}; fast path missed: {}{}", selected.backend, reason, trust);
   }
   add_reasons(c, true);
@@ -172,6 +173,16 @@ std::string backend_list(const std::vector<std::string>& names) {
   std::string out;
   for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
   return out;
+}
+
+// The verdict speaks of the first mode; a requirement holds only where every mode that ran keeps it.
+std::string broken_in_another_mode(const Case& c, const Candidate& selected, const std::function<bool(const Candidate&)>& keeps) {
+  const Attempt* own = attempt_under(selected, "allow");
+  for (const Candidate& other : c.candidates)
+    for (const Attempt& a : other.attempts)
+      if (own && a.policy == own->policy && a.mode != own->mode && a.comparison && other.layer != "api" && !keeps(other))
+        return fmt::format("in mode {} {} served the call", a.mode, other.backend);
+  return {};
 }
 
 report::Requirement check(const Case& c, const Requirement& r) {
@@ -197,13 +208,14 @@ report::Requirement check(const Case& c, const Requirement& r) {
     out.detail = c.verdict.summary;
     return out;
   }
-  if (r.kind == Requirement::Kind::fast) {
-    const Candidate* selected = c.decision.selected ? find(c, *c.decision.selected) : nullptr;
-    set(status == Status::fast_path || (status == Status::wrong_result && selected && selected->fast), c.verdict.summary);
-    return out;
-  }
-  const bool listed = c.decision.selected && std::find(r.backends.begin(), r.backends.end(), *c.decision.selected) != r.backends.end();
-  set(listed, c.decision.selected ? fmt::format("{} was chosen, not {}", *c.decision.selected, backend_list(r.backends)) : "no backend served the call");
+  const Candidate* selected = c.decision.selected ? find(c, *c.decision.selected) : nullptr;
+  const bool fast = r.kind == Requirement::Kind::fast;
+  const auto keeps = [&](const Candidate& k) { return fast ? k.fast : std::find(r.backends.begin(), r.backends.end(), k.backend) != r.backends.end(); };
+  const bool here = fast ? status == Status::fast_path || (status == Status::wrong_result && selected && selected->fast) : selected && keeps(*selected);
+  const std::string elsewhere = here && selected ? broken_in_another_mode(c, *selected, keeps) : std::string();
+  if (!elsewhere.empty()) set(false, elsewhere);
+  else if (fast) set(here, c.verdict.summary);
+  else set(here, selected ? fmt::format("{} was chosen, not {}", *c.decision.selected, backend_list(r.backends)) : "no backend served the call");
   return out;
 }
 
@@ -248,11 +260,13 @@ void set_verdict(Case& c) {
   });
   if (!anything) c.verdict.grade = report::Grade::modelled;
   if (!anything && predicted(c)) {
-    c.verdict.summary = "not run, by the rules alone: " + c.verdict.summary;
+    std::string why;
     for (const Candidate& candidate : c.candidates)
       for (const Attempt& a : candidate.attempts)
-        if (a.outcome == Outcome::predicted && a.error && std::find(c.verdict.because.begin(), c.verdict.because.end(), a.error->text) == c.verdict.because.end())
-          c.verdict.because.push_back(a.error->text);
+        if (a.outcome == Outcome::predicted && a.error && why.empty()) why = fmt::format(" ({})", a.error->text);
+    std::string& said = c.verdict.summary;
+    if (const std::size_t at = said.find(" served the call"); at != std::string::npos) said.replace(at, 7, " would serve");
+    said = fmt::format("not run{}; by the rules alone: {}", why, said);
   }
   // A wrong result is said wherever it was seen, not only of the backend that was chosen.
   for (const Candidate& candidate : c.candidates) {

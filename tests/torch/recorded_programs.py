@@ -9,7 +9,7 @@ import sys
 import tempfile
 import unittest
 
-from torch_support import interpreters, report, require_torch, run
+from torch_support import has, interpreters, report, require_torch, run
 
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
 MODELS = ("bert", "gpt2", "llama", "t5", "whisper", "vit")
@@ -20,10 +20,6 @@ WITH_TRANSFORMERS = None
 def version(python):
     text = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True).stdout
     return tuple(int(n) for n in text.split("+")[0].split(".")[:2])
-
-
-def has_transformers(python):
-    return subprocess.run([python, "-c", "import importlib.util, sys; sys.exit(importlib.util.find_spec('transformers') is None)"]).returncode == 0
 
 
 class Recorded(unittest.TestCase):
@@ -65,6 +61,15 @@ class SmallPrograms(Recorded):
         case = next(c for c in gpu["cases"] if c["spec"]["op"] == "sdpa")
         flash = next(c for c in case["candidates"] if c["backend"] == "torch-flash")
         self.assertIn("TFL005", [f["id"] for f in flash["findings"] if f["status"] == "unmet"])
+        # Nothing misses the fast path there, and the padding still costs: the report names the place and what to do instead.
+        told = gpu["recorded"][0]
+        self.assertEqual(told["missed_calls"], 0)
+        slowed = next(p for p in told["places"] if "TSD042" in p["why"])
+        self.assertEqual((slowed["status"], slowed["calls"]), ("slowed", 6))
+        self.assertTrue(slowed["where"].startswith("padding_mask.py:18"), slowed)
+        self.assertIn("jagged", slowed["fix"])
+        # On the processor that ran it nothing is slow: the bias that goes into the result is no copy of an operand.
+        self.assertEqual((here["recorded"][0]["missed_calls"], here["recorded"][0]["places"]), (0, []), here["recorded"])
 
     def test_grouped_heads_and_a_long_context(self):
         path, specs = self.record(PYTHON, str(PROGRAMS / "grouped_long.py"))
@@ -83,6 +88,50 @@ class SmallPrograms(Recorded):
             self.assertEqual(self.selected(seen, "sdpa"), {"torch-cpu-flash"})
             self.assertEqual(told["missed_calls"], 0)
 
+    def test_grouped_heads_on_an_older_gpu(self):
+        path, _ = self.record(PYTHON, str(PROGRAMS / "grouped_long.py"))
+        code, text, err = run("run", path, "--framework", "torch", "--target", "t4", "--torch-version", "2.8.0")
+        self.assertEqual(code, 0, err)
+        told = text[text.index("recorded program"):]
+        self.assertIn("grouped_long.py:10", told)
+        for reason in ("torch-flash: TFL019", "torch-efficient: TEF029"):  # each fast backend has its own
+            self.assertIn(reason, told)
+        self.assertIn("change: repeat k and v to the heads of q", told)  # a change that was proven, even in a list
+
+    def test_ragged_sequences(self):
+        path, specs = self.record(PYTHON, str(PROGRAMS / "ragged.py"))
+        attention = next(s for s in specs if s["op"] == "sdpa")
+        self.assertEqual(attention["nested"], {"q_lengths": [7, 19, 33], "kv_lengths": [7, 19, 33]})
+        self.assertEqual((attention["q"]["shape"], attention["extra"]["count"], attention["extra"]["nested_layout"]), ([3, 4, 33, 32], 2, "jagged"))
+        rows = next(s for s in specs if s["extra"]["call_site"].startswith("ragged.py:13"))["x"]["shape"]
+        self.assertEqual(rows, [59, 128])  # a layer multiplies the rows of all sequences together
+        here = self.diagnose(path, "--python", PYTHON)
+        self.assertEqual(self.selected(here, "sdpa"), {"torch-math"})  # the fused kernel of processors takes no ragged tensors
+        case = next(c for c in here["cases"] if c["spec"]["op"] == "sdpa")
+        self.assertEqual(next(a for c in case["candidates"] if c["backend"] == "torch-math" for a in c["attempts"])["outcome"], "matched")
+        gpu = self.diagnose(path, "--target", "a100-40", "--torch-version", "2.8.0")
+        self.assertEqual(self.selected(gpu, "sdpa"), {"torch-efficient"})
+
+    def test_autocast_around_a_compiled_model(self):
+        path, specs = self.record(PYTHON, str(PROGRAMS / "autocast_step.py"))
+        specs = [s for s in specs if s["flags"].get("autocast")]
+        self.assertEqual({(s["mode"], s["flags"]["autocast"], s["requires_grad"]) for s in specs}, {("compiled", "bf16", True)})
+        mixed = [s for s in specs if s["op"] == "gemm" and s["x"]["dtype"] != s["w"]["dtype"]]
+        self.assertTrue(mixed)  # activations are in BF16 already, the weight is not
+        gpu = self.diagnose(path, "--target", "h100-sxm", "--torch-version", "2.8.0")
+        self.assertEqual(gpu["recorded"][0]["missed_calls"], 0, gpu["recorded"])
+        self.assertEqual(self.selected(gpu, "sdpa"), {"torch-flash"})
+
+    def test_what_the_recorder_cannot_see_is_counted(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder, "native.py")
+            program.write_text("import torch\nlayer = torch.nn.MultiheadAttention(64, 4, batch_first=True).eval()\nx = torch.randn(2, 20, 64)\n"
+                               "with torch.no_grad():\n    layer(x, x, x, need_weights=False)\ntorch.mm(x[0], x[1].t())\n")
+            out = os.path.join(folder, "calls.jsonl")
+            code, _, err = run("record", "-o", out, "--", PYTHON, str(program))
+        self.assertEqual(code, 0, err)
+        self.assertIn("left out: 1 in the C++ path of MultiheadAttention", err)
+
     def test_transposed_weight(self):
         path, specs = self.record(PYTHON, str(PROGRAMS / "transposed_weight.py"))
         last, every = sorted(specs, key=lambda s: len(s["x"]["shape"]))
@@ -97,6 +146,10 @@ class SmallPrograms(Recorded):
         batched = next(f for f in status[3]["findings"] if f["id"] == "TMM007" and f["status"] == "unmet")
         self.assertEqual(batched["level"], "slow")
         self.assertIn("contiguous", batched["fix"])
+        gpu = self.diagnose(path, "--target", "t4", "--torch-version", "2.8.0")["recorded"][0]
+        slowed = next(p for p in gpu["places"] if "TMM007" in p["why"])
+        self.assertEqual((slowed["status"], slowed["calls"], gpu["missed_calls"]), ("slowed", 2, 0))
+        self.assertTrue(slowed["where"].startswith("transposed_weight.py:14"), slowed)
 
 
 class Architectures(Recorded):
@@ -120,7 +173,7 @@ class Architectures(Recorded):
 if __name__ == "__main__":
     found = require_torch()
     PYTHON = found[0]
-    WITH_TRANSFORMERS = next((p for p in interpreters() if has_transformers(p)), None)
+    WITH_TRANSFORMERS = next((p for p in interpreters() if has(p, "transformers")), None)
     if WITH_TRANSFORMERS is None:
         print("skipped: no transformers beside a torch")
     unittest.main()

@@ -18,6 +18,21 @@ def interpreters():
     return sorted(glob.glob(os.path.join(cache, "dispatchdoctor", "torch-*", "bin", "python")))
 
 
+def has(python, module):
+    """The module is in the interpreter's environment; nothing is imported, so that a broken one counts as there."""
+    return subprocess.run([python, "-c", f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module!r}) is None)"], capture_output=True).returncode == 0
+
+
+def with_torchao():
+    """An interpreter that has torchao beside torch, or None: DD_PYTHON_TORCHAO, the layered environment of scripts/fetch_torch, or one of the others."""
+    given = os.environ.get("DD_PYTHON_TORCHAO")
+    if given is not None:
+        return given or None
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    layered = sorted(glob.glob(os.path.join(cache, "dispatchdoctor", "torchao-*", "bin", "python")))
+    return next((p for p in layered + interpreters() if has(p, "torchao") and has(p, "torch")), None)
+
+
 def require_torch():
     found = interpreters()
     if not found:

@@ -8,9 +8,10 @@ import sys
 import tempfile
 import unittest
 
-from torch_support import report, require_torch, run
+from torch_support import report, require_torch, run, with_torchao
 
 PYTHON = None
+WITH_TORCHAO = None
 
 
 def attempts(case):
@@ -65,6 +66,53 @@ class RealTorch(unittest.TestCase):
         self.assertEqual(forced["outcome"], "matched", forced)
         # Compiled under another switch before: its code must not have served this attempt.
         self.assertFalse([k for k in forced["evidence"]["kernels"] if "flash_attention" in k["name"]])
+
+    def test_modes_of_a_product(self):
+        code, seen, _ = report("gemm", "--framework", "torch", "--target", "cpu", "--x", "64x64", "--w", "64x64", "--bias", "--mode", "compiled,eager", "--require", "fast", "--python", PYTHON)
+        case = seen["cases"][0]
+        self.assertEqual(code, 0, case["verdict"])
+        # The bias is copied into the result, which here has the shape of either operand: that is no hidden copy of one.
+        self.assertEqual((case["verdict"]["status"], case["decision"]["selected"]), ("fast-path", "torch-cpu-blas"))
+        lines = [line for line in case["verdict"]["because"] if line.startswith("mode")]
+        self.assertEqual([line.split(":")[0] for line in lines], ["mode compiled", "mode eager", "modes agree"], lines)
+        self.assertIn("addmm", lines[2])
+        # oneDNN switched on by force does not make it serve, compiled or not: the library's own lines tell.
+        self.assertEqual({attempts(case)[("torch-mkldnn", "force", mode)]["outcome"] for mode in ("eager", "compiled")}, {"refused"})
+        self.assertFalse([f for c in case["candidates"] for f in c["findings"] if f["id"] == "RUL002" and f["status"] == "unmet"])
+        # Frames of the compiler's wrapper are no operators, so the first operator stands at the left.
+        names = [o["name"] for o in attempts(case)[("torch-cpu-blas", "allow", "compiled")]["evidence"]["operators"]]
+        self.assertEqual(names[0], names[0].strip())
+
+    def test_an_error_under_torch_compile_is_told_in_the_operators_words(self):
+        _, seen, _ = report("sdpa", "--framework", "torch", "--target", "cpu", "--q", "1x2x32x16", "--v", "1x2x32x8", "--force", "torch-cpu-flash", "--mode", "compiled", "--python", PYTHON)
+        error = attempts(seen["cases"][0])[("torch-cpu-flash", "force", "compiled")]["error"]
+        self.assertIn("o available kernel", error["text"])
+        self.assertLess(len(error["text"].splitlines()), 2, error)
+
+    def test_autocast_is_run_and_compared_in_the_type_that_it_computes_in(self):
+        for words, backend in ((("gemm", "--x", "32x64", "--w", "64x48", "--bias"), None), (("gemm", "--x", "32x64", "--w", "64x48", "--dtype", "bf16:f32"), None),
+                               (("sdpa", "--q", "1x2x32x16", "--causal"), "torch-cpu-flash"), (("sdpa", "--q", "1x2x32x16", "--mask", "float:32x32", "--mask-content", "causal"), "torch-cpu-flash")):
+            with self.subTest(call=" ".join(words)):
+                code, seen, err = report(*words, "--autocast", "bf16", "--framework", "torch", "--target", "cpu", "--python", PYTHON)
+                case = seen["cases"][0]
+                self.assertEqual(code, 0, case["verdict"])
+                self.assertFalse([f for f in case["findings"] + [f for c in case["candidates"] for f in c["findings"]] if f["id"].startswith(("RUL", "NUM", "TMM002")) and f["status"] == "unmet"])
+                allow = next(a for (_, policy, _), a in attempts(case).items() if policy == "allow")
+                self.assertEqual(allow["outcome"], "matched", allow["error"])
+                if backend:
+                    self.assertEqual(case["decision"]["selected"], backend)
+                # The casts were asked for: they are shown, and they are no hidden work.
+                self.assertFalse([c for c in allow["evidence"]["conversions"] if c["kind"] == "cast"], allow["evidence"]["conversions"])
+
+    def test_ragged_tensors(self):
+        for layout in ("jagged", "strided"):
+            with self.subTest(layout=layout):
+                code, seen, _ = report("sdpa", "--q", "3x4x33x32", "--k", "3x4x8x32", "--nested", "7,19,33/5,6,8", "--extra", f"nested_layout={layout}", "--framework", "torch", "--target", "cpu", "--python", PYTHON)
+                case = seen["cases"][0]
+                self.assertEqual((code, case["decision"]["selected"]), (0, "torch-math"), case["verdict"])
+                self.assertEqual(attempts(case)[("torch-math", "force", "eager")]["outcome"], "matched")
+                self.assertEqual(attempts(case)[("torch-cpu-flash", "force", "eager")]["outcome"], "refused")
+                self.assertFalse({i for i in ids(case) if i.startswith("RUL")}, case["findings"])
 
     def test_gpu_call_without_gpu_is_a_finding(self):
         code, seen, _ = report("sdpa", "--framework", "torch", "--target", "cuda:0", "--q", "1x2x32x16", "--dtype", "f16", "--python", PYTHON, env={"CUDA_VISIBLE_DEVICES": ""})
@@ -193,6 +241,69 @@ class RealTorch(unittest.TestCase):
             self.assertIn("numpy is broken", next(f["seen"] for f in case["findings"] if f["id"] == "ENV042"))
 
 
+class Torchao(unittest.TestCase):
+    """Layers of torchao with the codes of the spec; without torchao these are skipped, and say so."""
+
+    def forced(self, *words, mode="eager"):
+        if WITH_TORCHAO is None:
+            self.skipTest("skipped: no torchao beside a torch")
+        code, seen, err = report("gemm", *words, "--framework", "torch", "--target", "cpu", "--mode", mode, "--python", WITH_TORCHAO)
+        case = seen["cases"][0]
+        self.assertFalse(case.get("problems"), err)
+        self.assertFalse([f for f in case["findings"] if f["id"] in ("ENV046", "RUL003")], case["findings"])
+        return {key: a for key, a in attempts(case).items() if key[0].startswith("torchao-")}, case
+
+    def operators(self, attempt):
+        return {o["name"].strip() for o in attempt["evidence"]["operators"]}
+
+    def test_layers_with_the_codes_of_the_spec(self):
+        for words, name, operator in ((("--x", "4x128", "--w", "128x64", "--dtype", "bf16", "--quant", "w4a16:group=32:zero"), "torchao-int4", "aten::_weight_int4pack_mm_for_cpu"),
+                                      (("--x", "4x128", "--w", "128x64", "--dtype", "s8:s8", "--quant", "w8a8:group=channel"), "torchao-int8", "aten::_int_mm"),
+                                      (("--x", "4x128", "--w", "128x64", "--dtype", "f8_e4m3:f8_e4m3", "--quant", "w8a8:group=channel"), "torchao-float8", "aten::_scaled_mm")):
+            with self.subTest(layer=name):
+                found, _ = self.forced(*words)
+                attempt = found[(name, "force", "eager")]
+                self.assertEqual(attempt["outcome"], "matched", attempt["error"])
+                self.assertIn(operator, self.operators(attempt))
+
+    def test_int8_weights_are_written_out_in_eager_mode(self):
+        found, case = self.forced("--x", "4x128", "--w", "128x64", "--dtype", "bf16", "--quant", "w8a16:group=channel")
+        attempt = found[("torchao-int8", "force", "eager")]
+        self.assertEqual(attempt["outcome"], "matched", attempt["error"])
+        self.assertTrue([c for c in attempt["evidence"]["conversions"] if c["kind"] == "cast" and "128x64" in c["what"]], attempt["evidence"]["conversions"])
+        self.assertEqual(case["decision"]["selected"], "torch-int8pack")  # torchao is above torch, not a choice of its own
+
+    def test_under_a_policy(self):
+        words = ("--x", "4x128", "--w", "128x64", "--dtype", "bf16", "--quant", "w4a16:group=32:zero")
+        for policy in (("--force", "torchao-int4"), ("--allow", "torchao-int4")):
+            with self.subTest(policy=policy[0]):
+                _, case = self.forced(*words, *policy)
+                self.assertEqual((case["decision"]["selected"], case["verdict"]["status"]), ("torchao-int4", "fast-path"), case["verdict"])
+
+    def test_one_that_does_not_fit_is_a_finding(self):
+        # A torchao of another time: it is there, and wants a name of torch that is not.
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(os.path.join(folder, "torchao"))
+            pathlib.Path(folder, "torchao", "__init__.py").write_text("from torch.nn.functional import a_name_of_another_release\n")
+            meta = pathlib.Path(folder, "torchao-0.99.0.dist-info")
+            meta.mkdir()
+            (meta / "METADATA").write_text("Metadata-Version: 2.1\nName: torchao\nVersion: 0.99.0\n")
+            code, seen, _ = report("gemm", "--x", "4x128", "--w", "128x64", "--dtype", "bf16", "--quant", "w4a16:group=32:zero", "--framework", "torch", "--target", "cpu",
+                                   "--python", PYTHON, env={"PYTHONPATH": folder})
+        case = seen["cases"][0]
+        self.assertEqual((code, case["decision"]["selected"]), (0, "torch-tinygemm-int4"))
+        self.assertEqual(attempts(case)[("torchao-int4", "force", "eager")]["outcome"], "unavailable")
+        told = next(f for f in case["findings"] if f["id"] == "ENV047")
+        self.assertIn("torchao 0.99.0 cannot be imported", told["seen"])
+        self.assertIn("a_name_of_another_release", told["seen"])
+
+    def test_none_is_a_note(self):
+        if WITH_TORCHAO == PYTHON:
+            self.skipTest("skipped: every torch here has torchao")
+        _, seen, _ = report("gemm", "--x", "4x128", "--w", "128x64", "--dtype", "bf16", "--quant", "w4a16:group=32:zero", "--framework", "torch", "--target", "cpu", "--python", PYTHON)
+        self.assertEqual([f["level"] for f in seen["cases"][0]["findings"] if f["id"] == "ENV046"], ["note"])
+
+
 class SickTorch(unittest.TestCase):
     def case(self, body, env=None):
         with tempfile.TemporaryDirectory() as folder:
@@ -244,6 +355,18 @@ class SickTorch(unittest.TestCase):
         self.assertIn("ENV040", ids(case))
         self.assertEqual(code, 5)
 
+    def test_one_that_is_no_python(self):
+        # A name with a space in it, and print-out of many lines: the reason stays one line, and stands first.
+        with tempfile.TemporaryDirectory(suffix=" with a space") as folder:
+            program = pathlib.Path(folder, "not python")
+            program.write_text("#!/bin/sh\nprintf 'I am\\n\\n  no python\\n'\nexit 3\n")
+            program.chmod(0o755)
+            code, text, _ = run("sdpa", "--framework", "torch", "--target", "cpu", "--q", "1x2x32x16", "--python", str(program))
+        self.assertEqual(code, 5)
+        verdict = next(line for line in text.splitlines() if line.startswith("verdict"))
+        self.assertIn("not run (ENV040", verdict)
+        self.assertIn("it printed: I am no python", text)
+
     def test_too_old(self):
         _, case = self.case("__version__ = '1.13.1'\n")
         self.assertIn("ENV043", ids(case))
@@ -256,4 +379,7 @@ class SickTorch(unittest.TestCase):
 
 if __name__ == "__main__":
     PYTHON = require_torch()[0]
+    WITH_TORCHAO = with_torchao()
+    if WITH_TORCHAO is None:
+        print("skipped: no torchao beside a torch")
     unittest.main()

@@ -13,10 +13,13 @@ using facts::Version;
 
 constexpr std::string_view call = "sdpa --q 1x2x32x16 --framework torch";
 constexpr std::string_view gpu_call = "sdpa --q 1x8x256x64 --dtype f16 --framework torch --target cuda:0";
+constexpr std::string_view packed_call = "gemm --x 4x128 --w 128x64 --dtype bf16 --quant w4a16:group=32 --framework torch";
+constexpr std::string_view torchao = "torchao";
 const Source here{"the torch worker's first message", "1", "2026-11-29"};
+const Source layers{"tensor classes of torchao 0.18.0 beside torch 2.8.0 and 2.15.0", "0.18.0", "2026-11-29"};
 
 // The facts of a worker, as environment_findings sets them: run.ran says that it started, torch_version is not applicable
-// where there is no torch, and unknown where its import failed.
+// where there is no torch, and unknown where its import failed. torchao_finding sets the same two for torchao.
 bool started(const FactSet& f) {
   const auto* ran = std::get_if<bool>(&f.value(Id::run_ran));
   return ran && *ran;
@@ -40,6 +43,11 @@ CustomResult built_for_gpu(const FactSet& f) {
 CustomResult sees_gpu(const FactSet& f) {
   const auto* count = std::get_if<std::int64_t>(&f.value(Id::cuda_device_count));
   return result(wants_gpu(f) && f.known(Id::cuda_version) && (!count || *count == 0), "torch.cuda.is_available() is false", "a GPU that this torch can use");
+}
+
+CustomResult has_torchao(const FactSet& f) { return result(missing(f), "no package named torchao", "torchao, of a release for this torch"); }
+CustomResult torchao_fits(const FactSet& f) {
+  return result(!missing(f) && !started(f), "its layer cannot be made", "a torchao whose tensor classes this torch can import");
 }
 
 }  // namespace
@@ -78,6 +86,16 @@ std::span<const Rule> environment_rules() {
        .effect = "the call cannot run on a GPU here; rules answer for a GPU named by --target",
        .fix = {"look at nvidia-smi, CUDA_VISIBLE_DEVICES and the devices of the container; the driver must be as new as torch's CUDA release", Keeps::function, {Change::change_setting}},
        .source = here, .blocked_example = gpu_call, .passing_example = call},
+      {.id = "ENV046", .name = "torchao-not-installed", .title = "this environment has no torchao", .level = Level::informs, .blame = Blame::build,
+       .scope = torchao, .applies = always(), .requires_that = custom(has_torchao, {Id::torch_version}),
+       .effect = "torch's own entry points are run; what a layer of torchao would call is not",
+       .fix = {"install torchao beside this torch to have its layer run with the same codes", Keeps::function, {Change::change_setting}},
+       .source = layers, .blocked_example = packed_call, .passing_example = packed_call},
+      {.id = "ENV047", .name = "torchao-does-not-fit", .title = "torchao is there, and its layer for this scheme cannot be made", .level = Level::warns,
+       .blame = Blame::library_version, .scope = torchao, .applies = always(), .requires_that = custom(torchao_fits, {Id::run_ran, Id::torch_version}),
+       .effect = "a program that quantizes with this torchao fails at the same place, or leaves the layer as it was",
+       .fix = {"install the torchao release that was made for this torch (its release notes name it)", Keeps::function, {Change::change_version}},
+       .source = layers, .blocked_example = packed_call, .passing_example = packed_call},
   };
   return table;
 }
@@ -93,12 +111,35 @@ std::vector<Finding> environment_findings(const WorkerState& s) {
   set(Id::cuda_device_count, std::int64_t{s.sees_gpu});
   std::vector<Finding> out;
   for (const Rule& rule : environment_rules()) {
+    if (rule.scope == torchao) continue;
     Finding found = evaluate(rule, f);
     if (found.status != Truth::unmet) continue;
     if (!s.detail.empty()) found.seen += fmt::format("{}{}", found.seen.empty() ? "" : ": ", s.detail);
     out.push_back(std::move(found));
   }
   return out;
+}
+
+std::optional<Finding> torchao_finding(bool installed, const std::string& trouble) {
+  FactSet f;
+  f.set(Id::run_ran, trouble.empty(), Provenance::measured, "torch worker");
+  if (!installed) f.set(Id::torch_version, facts::NotApplicable{}, Provenance::measured, "torch worker");
+  for (const Rule& rule : environment_rules()) {
+    if (rule.scope != torchao) continue;
+    Finding found = evaluate(rule, f);
+    if (found.status != Truth::unmet) continue;
+    if (!trouble.empty()) found.seen = trouble;
+    return found;
+  }
+  return std::nullopt;
+}
+
+std::string_view torchao_layer(const spec::Gemm& g) {
+  if (!g.quant || g.w.shape.size() != 2) return {};
+  const bool narrow = core::info(g.x.dtype).bits == 8;
+  if (g.quant->bits == 4 && !narrow) return "torchao-int4";
+  if (g.quant->bits != 8) return {};
+  return core::is_float(g.w.dtype) ? (narrow && core::is_float(g.x.dtype) ? "torchao-float8" : "") : "torchao-int8";
 }
 
 }  // namespace dd::frameworks::torch

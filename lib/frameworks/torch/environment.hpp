@@ -8,6 +8,7 @@
 
 #include "facts/facts.hpp"
 #include "rules/rule.hpp"
+#include "spec/spec.hpp"
 
 namespace dd::frameworks::torch {
 
@@ -23,5 +24,10 @@ struct WorkerState {
 
 std::span<const rules::Rule> environment_rules();
 std::vector<rules::Finding> environment_findings(const WorkerState& state);
+
+// torchao is a library above torch: for quantized products its layer is run beside torch's own entry points, where it is there.
+std::string_view torchao_layer(const spec::Gemm& gemm);  // the candidate's name; empty where torchao has no layer for the scheme
+// What is wrong with it: not installed, or its layer could not be made (trouble, in its own words); nothing otherwise.
+std::optional<rules::Finding> torchao_finding(bool installed, const std::string& trouble);
 
 }  // namespace dd::frameworks::torch

@@ -61,6 +61,12 @@ const std::vector<Rule>& addmm_table() {
        all({multiple_of(I::x_align_bytes, 16), multiple_of(I::w_align_bytes, 16)}),
        "before PyTorch 2.1 the heuristic was not told and the call could fail with NOT_SUPPORTED, sooner on newer chips; since then narrower kernels run",
        {"copy the view once to memory of its own", same, {Change::align_offset, Change::change_version}}, cuda_blas_27, ADDMM " --x-offset 1", ADDMM, 61},
+      {"TAD013", "fused-bias-without-tf32", "TF32 is off for FP32 products, as by default", slow, Blame::setting, "torch-addmm-lt",
+       all({equals(I::dtype, "f32"), at_least(I::compute_capability, 80)}), any({is_true(I::tf32), differs(I::float32_matmul_precision, "highest")}),
+       "FP32 units run instead of tensor cores; the fused bias does not change that",
+       {"set the float32 matmul precision to high if ten mantissa bits of the inputs are enough", less_precise, {Change::enable_flag, Change::change_setting}}, cuda_blas_27,
+       "gemm --x 4096x4096 --w 4096x4096 --trans-w --bias --dtype f32 --target sm_90 --framework torch --torch-version 2.6.0",
+       "gemm --x 4096x4096 --w 4096x4096 --trans-w --bias --dtype f32 --tf32 on --target sm_90 --framework torch --torch-version 2.6.0", 63},
   };
   return rows;
 }

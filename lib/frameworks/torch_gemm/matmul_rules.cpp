@@ -23,6 +23,7 @@ Condition reproducible_workspace() { return one_of(I::env_cublas_workspace, {":4
 #define ND "gemm --x 8x1024x4096 --w 4096x4096 --dtype bf16 --target sm_90 --framework torch --torch-version 2.6.0"
 #define ND_TRANSPOSED ND " --x-strides 4096x32768x1"
 #define BMM "gemm --x 8x128x128 --w 8x128x128 --dtype bf16 --target sm_90 --framework torch --torch-version 2.6.0 --extra call=bmm"
+#define BMM32 "gemm --x 8x128x128 --w 8x128x128 --dtype f32 --target sm_90 --framework torch --torch-version 2.6.0 --extra call=bmm"
 #define BMM_CPU "gemm --x 8x128x128 --w 8x128x128 --dtype bf16 --target cpu --framework torch --torch-version 2.6.0 --extra call=bmm"
 
 const std::vector<Rule>& matmul_table() {
@@ -168,6 +169,11 @@ const std::vector<Rule>& bmm_table() {
       {"TMM053", "half-batch-without-onednn", "a 16-bit batched product on the CPU that oneDNN does not take", slow, Blame::hardware, "torch-bmm",
        all({on_cpu(), at_least(I::product_size, 400), one_of(I::dtype, half)}), is_true(I::mkldnn_eligible), "one product per matrix in a loop",
        {"use FP32 with contiguous batches, which MKL batches", same, {Change::cast_dtype}}, linalg, BMM_CPU " --extra mkldnn_eligible=false", BMM_CPU " --extra cpu_bf16=true", 62},
+      {"TMM054", "batched-tf32-disabled", "TF32 is off for batched FP32 products, as by default", slow, Blame::setting, "torch-bmm",
+       all({on_cuda(), equals(I::dtype, "f32"), at_least(I::compute_capability, 80)}), any({is_true(I::tf32), differs(I::float32_matmul_precision, "highest")}),
+       "FP32 units run instead of tensor cores",
+       {"set the float32 matmul precision to high if ten mantissa bits of the inputs are enough", less_precise, {Change::enable_flag, Change::change_setting}}, cuda_blas,
+       BMM32, BMM32 " --tf32 on", 63},
   };
   return rows;
 }
@@ -187,6 +193,7 @@ const std::vector<Rule>& dot_table() {
 #undef ND
 #undef ND_TRANSPOSED
 #undef BMM
+#undef BMM32
 #undef BMM_CPU
 
 }  // namespace

@@ -97,6 +97,24 @@ class TorchProducts final : public ProductFramework {
  public:
   TorchProducts() : ProductFramework("torch", {"torch-"}, {{"2.6", "2.6"}, Confidence::medium_high, "2.6 was read in full, later versions in single files"}) {}
 
+  // Under autocast products are on the list of lower precision: operands arrive in that type, freshly made.
+  void add_facts(const spec::OpSpec& spec, facts::FactSet& f) const override {
+    if (spec.flags.autocast && !spec.is_attention() && !spec.gemm().quant) {
+      const spec::Gemm& g = spec.gemm();
+      const core::DType to = *spec.flags.autocast;
+      const auto lower = [&](Id id, core::DType type, Id aligned) {
+        if (!core::is_float(type) || type == core::DType::f64 || core::info(type).bits < 16 || type == to) return;
+        f.set(id, std::string(core::to_text(to)), facts::Provenance::derived, "flags.autocast");
+        f.set(aligned, std::int64_t{256}, facts::Provenance::derived, "flags.autocast");
+      };
+      lower(Id::dtype, g.x.dtype, Id::x_align_bytes);
+      lower(Id::dtype_w, g.w.dtype, Id::w_align_bytes);
+      if (g.bias) lower(Id::dtype_bias, g.bias->dtype, Id::bias_align_bytes);
+      if (!g.out_dtype) lower(Id::dtype_out, g.x.dtype, Id::x_align_bytes);
+    }
+    ProductFramework::add_facts(spec, f);
+  }
+
   std::span<const Rule> call_rules(const spec::OpSpec& spec) const override {
     // Both tables at once: a linear layer that is not flattened goes through matmul.
     static const std::vector<Rule> both = [] {

@@ -29,9 +29,12 @@ class Writer {
   std::string out_;
 };
 
-std::string error_text(const Attempt& a) {
+// An error that fills pages would bury the table that it stands in.
+std::string error_text(const Attempt& a, bool whole) {
   if (!a.error) return {};
-  return a.error->code.empty() ? a.error->text : fmt::format("{}: {}", a.error->code, a.error->text);
+  std::string text = a.error->code.empty() ? a.error->text : fmt::format("{}: {}", a.error->code, a.error->text);
+  const std::size_t end = text.find('\n');
+  return whole || end == std::string::npos ? text : text.substr(0, end) + " … (-v shows all of it)";
 }
 
 // ", gradients close: dq 1.1e-07 (limit 2.1e-06), …", or which are off.
@@ -70,27 +73,32 @@ std::string timing_text(const Timing& t) {
   return out;
 }
 
-void attempt_lines(Writer& w, const Candidate& c, std::size_t width) {
+void attempt_lines(Writer& w, const Candidate& c, std::size_t width, bool with_mode) {
   const std::string name = fmt::format("  {:<{}}", c.backend, width);
   const auto row = [&](const Attempt& a, std::string_view policy, bool first) {
     const std::string outcome = w.ink(fmt::format("{:<14}", core::to_text(a.outcome)), ink_of(a.outcome));
-    std::string detail = a.comparison ? comparison_text(*a.comparison) : error_text(a);
+    std::string detail = a.comparison ? comparison_text(*a.comparison) : error_text(a, w.options().verbosity > 0);
     if (a.timing && a.timing->runs > 0)
       detail += timing_text(*a.timing);
     const std::string eligibility = first ? fmt::format("{:<9}", c.eligibility) : std::string(9, ' ');
     w.line(fmt::format("{}{} {:<12}{} {}{}", first ? name : std::string(name.size(), ' '), eligibility, policy,
-                       a.mode == "eager" ? "" : " " + a.mode, outcome, detail));
+                       with_mode ? fmt::format(" {:<8}", a.mode) : "", outcome, detail));
   };
   // The dispatcher's run and the forced run of one backend are told apart only where they differ; the forced one knows more.
-  const auto repeats = [&](const Attempt& a) {
-    const Attempt& first = c.attempts.front();
-    return &a != &first && a.mode == first.mode && a.outcome == first.outcome && w.options().verbosity < 1;
+  const auto twins = [&](const Attempt& a, const Attempt& b) {
+    return w.options().verbosity < 1 && a.policy == "allow" && b.policy == "force" && a.mode == b.mode && a.outcome == b.outcome;
   };
-  const auto twin = std::find_if(c.attempts.begin(), c.attempts.end(), repeats);
+  const auto twin_of = [&](const Attempt& a, bool before) -> const Attempt* {
+    for (const Attempt& b : c.attempts)
+      if (before ? twins(b, a) : twins(a, b)) return &b;
+    return nullptr;
+  };
+  bool first = true;
   for (const Attempt& a : c.attempts) {
-    const bool first = &a == &c.attempts.front();
-    if (first && twin != c.attempts.end()) row(*twin, a.policy + ", " + twin->policy, true);
-    else if (!repeats(a)) row(a, a.policy, first);
+    if (twin_of(a, true)) continue;
+    const Attempt* twin = twin_of(a, false);
+    row(twin ? *twin : a, twin ? a.policy + ", " + twin->policy : a.policy, first);
+    first = false;
   }
   if (c.attempts.empty()) w.line(fmt::format("{}{:<9} {}", name, c.eligibility, w.ink("not tried", Ink::dim)));
   for (const Answer& a : c.answers)
@@ -108,7 +116,10 @@ void candidates(Writer& w, const Case& c) {
   const std::size_t width = name_width(c);
   w.line("");
   w.line(w.ink("candidates", Ink::bold));
-  for (const Candidate& candidate : c.candidates) attempt_lines(w, candidate, width);
+  const bool with_mode = std::any_of(c.candidates.begin(), c.candidates.end(), [](const Candidate& candidate) {
+    return std::any_of(candidate.attempts.begin(), candidate.attempts.end(), [](const Attempt& a) { return a.mode != "eager"; });
+  });
+  for (const Candidate& candidate : c.candidates) attempt_lines(w, candidate, width, with_mode);
 }
 
 void asked(Writer& w, const Case& c) {
@@ -208,7 +219,7 @@ void evidence_of(Writer& w, const Candidate& candidate, const Attempt& a) {
   operations(w, "  library", a.evidence.library_calls, layered ? "no call of a library seen" : "");
   operations(w, "  kernels", a.evidence.kernels, layered ? "none recorded" : "");
   for (const Conversion& v : a.evidence.conversions)
-    w.line(fmt::format("  {:<14}{}: {}, {}", "  " + v.kind, v.what, human_bytes(v.bytes), "silent"));
+    w.line(fmt::format("  {:<14}{}: {}, {}", "  " + v.kind, v.what, human_bytes(v.bytes), v.kind.starts_with("autocast") ? "asked for" : "silent"));
   operations(w, "  syncs", a.evidence.syncs);
   for (const std::string& note : a.evidence.notes) w.line(fmt::format("  {:<14}{}", "  note", note));
 }
@@ -296,8 +307,12 @@ void head(Writer& w, const Case& c) {
   const std::string status(core::to_text(c.verdict.status));
   w.line(fmt::format("{}  {}", w.ink(status, ink_of(c.verdict.status)), w.ink(c.title, Ink::bold)));
   w.field("verdict", fmt::format("{} [{}]", c.verdict.summary, core::to_text(c.verdict.grade)));
+  std::string modes = "modes";
   for (const std::string& because : c.verdict.because) {
-    if (because.starts_with("fix: ")) w.field("fix", because.substr(5));
+    if (because.starts_with("mode ") || because.starts_with("modes ")) {
+      w.field(modes, because.substr(because.find(' ') + 1));
+      modes.clear();
+    } else if (because.starts_with("fix: ")) w.field("fix", because.substr(5));
     else if (because.starts_with("take care: ")) w.field("take care", because.substr(11));
     else w.field("", "because " + because);
   }
@@ -320,7 +335,7 @@ void background(Writer& w, const Case& c) {
     if (w.options().verbosity > 0) {
       w.field(line.empty() ? "facts" : "", fmt::format("{} = {} ({})", f.name, value, f.provenance));
       line = "shown";
-    } else if (f.provenance != "spec" && f.provenance != "derived" && f.provenance != "assumed" && value != "false") {
+    } else if (f.provenance != "spec" && f.provenance != "derived" && f.provenance != "assumed" && value != "false" && !f.name.starts_with("run.")) {
       line += fmt::format("{}{} {}", line.empty() ? "" : ", ", f.name, value);
     }
   }

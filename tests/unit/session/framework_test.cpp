@@ -162,21 +162,39 @@ TEST_CASE("framework: modes side by side, and where they differ") {
   const auto one_with = [](const std::vector<std::string>& lines, std::string_view part) {
     return std::count_if(lines.begin(), lines.end(), [&](const std::string& l) { return l.find(part) != std::string::npos; }) == 1;
   };
-  CHECK(compare_modes({mode("eager", "torch-flash", Outcome::matched, {"a"})}, fallback).empty());
+  CHECK(compare_modes({mode("eager", "torch-flash", Outcome::matched, {"a"})}, fallback).lines.empty());
   SECTION("another backend, another kernel, and a fallback in the graph") {
-    const auto lines = compare_modes({mode("eager", "torch-flash", Outcome::matched, {"flash"}), mode("captured", "torch-math", Outcome::matched, {"gemm", "softmax"})}, fallback);
+    const auto [lines, difference] = compare_modes({mode("eager", "torch-flash", Outcome::matched, {"flash"}), mode("captured", "torch-math", Outcome::matched, {"gemm", "softmax"})}, fallback);
     CHECK(lines.size() == 5);
     CHECK(one_with(lines, "the graph holds the fallback torch-math"));
-    CHECK(one_with(lines, "eager takes torch-flash, captured takes torch-math"));
-    CHECK(one_with(lines, "device kernels differ: eager launches flash, captured launches gemm, softmax"));
+    CHECK(one_with(lines, "modes differ: eager takes torch-flash, captured takes torch-math"));
+    CHECK(difference == "; in mode captured torch-math");
+    CHECK(one_with(lines, "modes differ: device kernels, eager launches flash, captured launches gemm, softmax"));
   }
   SECTION("what the evidence does not name is not compared") {
-    const auto lines = compare_modes({mode("eager", "torch-flash", Outcome::matched, {"a"}), mode("compiled", "", Outcome::matched, {})}, fallback);
+    const auto [lines, difference] = compare_modes({mode("eager", "torch-flash", Outcome::matched, {"a"}), mode("compiled", "", Outcome::matched, {})}, fallback);
     CHECK(lines.size() == 2);
-    CHECK(one_with(lines, "mode compiled: matched, backend not told by the evidence"));
+    CHECK(one_with(lines, "mode compiled: backend not told by the evidence, matched"));
+  }
+  SECTION("generated code against operators") {
+    ModeRun eager = mode("eager", "torch-math", Outcome::matched, {}), compiled = mode("compiled", "torch-math", Outcome::matched, {});
+    eager.attempt.evidence.operators = {{"aten::matmul", "", "profiler", 1, {}}, {"  aten::bmm", "", "profiler", 1, {}}};
+    compiled.attempt.evidence.kernels = {{"cpp_fused_softmax_0", "generated", "inductor", 1, {}}, {"extern_kernels.bmm", "library call that remains", "inductor", 1, {}},
+                                         {"torch.ops.aten._weight_int8pack_mm", "library call that remains", "inductor", 1, {}}};
+    const std::string expected = "modes differ: compiled runs generated code (cpp_fused_softmax_0) in place of operators of eager; it calls _weight_int8pack_mm, which eager does not; both call bmm";
+    CHECK(compare_modes({eager, compiled}, fallback).lines.back() == expected);
+    CHECK(compare_modes({compiled, eager}, fallback).lines.back() == expected);  // whichever mode was named first
+    CHECK(compare_modes({eager, compiled}, fallback).difference.empty());
+    compiled.attempt.evidence.kernels = {{"extern_kernels.bmm", "library call that remains", "inductor", 1, {}}};
+    CHECK(compare_modes({eager, compiled}, fallback).lines.back() == "modes agree: eager and compiled end in bmm");
+  }
+  SECTION("one mode runs and the other fails") {
+    const auto [lines, difference] = compare_modes({mode("eager", "torch-math", Outcome::matched, {}), mode("compiled", "", Outcome::failed, {})}, fallback);
+    CHECK(lines.size() == 2);
+    CHECK(difference == "; in mode compiled it ended failed");
   }
   SECTION("a mode that could not be run gives its reason") {
-    const auto lines = compare_modes({mode("eager", "torch-flash", Outcome::matched, {"a"}), mode("captured", "", Outcome::unavailable, {})}, fallback);
+    const auto [lines, difference] = compare_modes({mode("eager", "torch-flash", Outcome::matched, {"a"}), mode("captured", "", Outcome::unavailable, {})}, fallback);
     CHECK(lines.size() == 2);
     CHECK(one_with(lines, "mode captured: unavailable, no device"));
   }
@@ -229,7 +247,7 @@ TEST_CASE("framework: what is not here is predicted, and said to be") {
     s.context.torch = "2.6.0";
     const auto c = run(s, "old");
     CHECK(answer_of(c, "torch-cpu-flash").attempts.back().outcome == Outcome::predicted);
-    CHECK(c.verdict.because.back().find("2.5.0 is installed here, 2.6.0 was asked for") != std::string::npos);
+    CHECK(c.verdict.summary.find("2.5.0 is installed here, 2.6.0 was asked for") != std::string::npos);
     CHECK(c.verdict.status == Status::fast_path);
     CHECK(c.verdict.grade == report::Grade::modelled);
     CHECK(c.exit_code == 0);

@@ -154,6 +154,22 @@ TEST_CASE("requirements: met, unmet and unknown") {
   CHECK(status(make({fast_blocked}), "backend=quick") == "unmet");
 }
 
+TEST_CASE("requirements: every mode that ran has to keep them") {
+  report::Case c = make({{"fast", true, Outcome::matched, "chosen"}, {"slow", false, Outcome::matched, ""}});
+  check_requirements(c, required({"fast", "backend=fast"}), false);
+  CHECK(c.requirements.at(0).status == "met");
+  c.candidates[1].attempts[0].mode = "compiled";  // the same call, compiled, went to the other one
+  check_requirements(c, required({"fast", "backend=fast", "backend=fast,slow", "close"}), false);
+  CHECK(c.requirements.at(0).status == "unmet");
+  CHECK(says(c.requirements.at(0).detail, "in mode compiled slow served the call"));
+  CHECK(c.requirements.at(1).status == "unmet");
+  CHECK(c.requirements.at(2).status == "met");
+  CHECK(c.requirements.at(3).status == "met");
+  c.candidates[1].attempts[0].policy = "force";  // forced by hand it shows nothing about the choice
+  check_requirements(c, required({"fast"}), false);
+  CHECK(c.requirements.at(0).status == "met");
+}
+
 TEST_CASE("exit codes: one for each line of the contract, and their order") {
   const auto code = [](report::Case c, std::initializer_list<const char*> texts = {}, bool forced = false, bool pass = false) {
     check_requirements(c, required(texts), pass);

@@ -11,23 +11,22 @@ import math
 import os
 import sys
 import threading
-import weakref
+
+import dispatchdoctor_record_specs as specs
 
 MOST_LINES = 20000
 MOST_SITES = 4
-LARGEST_MASK = 1 << 22  # elements; a larger mask is classed by its corners only where that is enough
 
-NAMES = {"torch.float64": "f64", "torch.float32": "f32", "torch.float16": "f16", "torch.bfloat16": "bf16", "torch.float8_e4m3fn": "f8_e4m3",
-         "torch.float8_e5m2": "f8_e5m2", "torch.int8": "s8", "torch.uint8": "u8", "torch.bool": "bool", "torch.int32": "s32"}
+
 OWN = os.path.abspath(__file__)
 PLACES = ("site-packages", "dist-packages")
 _lock = threading.Lock()
 _found = {}  # cheap key of a call -> [spec, count, sites]
-_skipped = {"of an unsupported type or device": 0, "past the limit of lines": 0, "not understood": 0, "in torch.compile with its own settings": 0}
+_skipped = {"of an unsupported type or device": 0, "past the limit of lines": 0, "not understood": 0, "in torch.compile with its own settings": 0,
+            "in the C++ path of MultiheadAttention and TransformerEncoderLayer": 0}
 _state = {"torch": None, "root": os.sep, "done": False}  # root: the folder of torch's own files
 _inside = threading.local()
 _kinds = {}   # code object -> "torch", "package" or "program"
-_masks = {}   # id of a mask -> (weak reference, version, class): one mask serves every layer
 
 
 def _kind_of(code):
@@ -75,125 +74,6 @@ def _generated():
     return "torchinductor" in sys._getframe(2).f_code.co_filename
 
 
-class Unsupported(TypeError):
-    pass
-
-
-def _key(t):
-    """What two calls must share to be one line; cheap, since every call pays for it."""
-    return (t.shape, t.stride(), t.storage_offset(), t.dtype, t.device, t.requires_grad, t.data_ptr() & 15)
-
-
-def _tensor(t):
-    kind = NAMES.get(str(t.dtype))
-    if kind is None or t.device.type not in ("cpu", "cuda"):
-        raise Unsupported(str(t.dtype))
-    out = {"shape": [int(n) for n in t.shape], "dtype": kind}
-    strides = [int(n) for n in t.stride()]
-    if not t.is_contiguous() or _odd(t):
-        out["strides"] = strides
-    offset = int(t.storage_offset())
-    try:
-        # The pointer within its allocation decides alignment; the storage itself starts aligned unless it is a view of foreign memory.
-        size = t.element_size()
-        beyond = t.data_ptr() - offset * size
-        extra = beyond % 16 // size if beyond else 0  # 16 bytes is what vector loads and dispatch rules look at
-        offset += int(extra)
-    except Exception:
-        pass
-    if offset:
-        out["offset"] = offset % (1 << 20)
-    return out
-
-
-def _odd(t):
-    """Strides of size-1 axes that a contiguous tensor would not have: they decide paths and are kept."""
-    expected = 1
-    for n, s in zip(reversed(t.shape), reversed(t.stride())):
-        if s != expected:
-            return True
-        expected *= max(int(n), 1)
-    return False
-
-
-def _class_of(torch, m):
-    """mask_class, once for a tensor that nobody wrote to since."""
-    known = _masks.get(id(m))
-    version = m._version
-    if known and known[0]() is m and known[1] == version:
-        return known[2]
-    found = mask_class(torch, m)
-    if len(_masks) > 1000:
-        _masks.clear()
-    _masks[id(m)] = (weakref.ref(m), version, found)
-    return found
-
-
-def mask_class(torch, m):
-    """causal, padding:N, window:N, zeros or random; the data itself is never kept. Sequences that are padded each on its own are told by
-    the longest padding."""
-    if m.numel() == 0 or m.numel() > LARGEST_MASK or m.dim() < 2:
-        return "random"
-    with torch.no_grad():
-        open_ = m if m.dtype == torch.bool else m == 0
-        if m.dtype != torch.bool:
-            if bool(open_.all()):
-                return "zeros"
-            closed = m <= torch.finfo(m.dtype).min / 2
-            if not bool((open_ | closed).all()):
-                return "random"
-        elif not bool(m.any()):
-            return "zeros"
-        rows, columns = open_.shape[-2:]
-        flat = open_.reshape(-1, rows, columns)
-        index_i, index_j = torch.arange(rows, device=m.device).unsqueeze(1), torch.arange(columns, device=m.device)
-        lengths = flat[:, 0].sum(-1)
-        if bool((flat == (index_j < lengths[:, None, None])).all()):
-            return f"padding:{columns - int(lengths.min())}"
-        first = flat[0]
-        if bool((flat == first).all()):
-            if rows > 1 and bool((first == (index_j <= index_i)).all()):
-                return "causal"
-            width = int(first[0].sum()) - 1
-            if width >= 0 and bool((first == ((index_i - index_j).abs() <= width)).all()):
-                return f"window:{width}"
-    return "random"
-
-
-def _flags(torch, device):
-    cuda = torch.backends.cuda
-    enabled = {"flash": cuda.flash_sdp_enabled(), "efficient": cuda.mem_efficient_sdp_enabled(), "math": cuda.math_sdp_enabled(),
-               "cudnn": cuda.cudnn_sdp_enabled() if hasattr(cuda, "cudnn_sdp_enabled") else True}
-    strict = torch.are_deterministic_algorithms_enabled()
-    warn = strict and torch.is_deterministic_algorithms_warn_only_enabled()
-    out = {"deterministic": "warn_only" if warn else "strict" if strict else "off",
-           "tf32": bool(getattr(cuda.matmul, "allow_tf32", False)), "enabled": enabled}
-    try:
-        if torch.is_autocast_enabled() if device == "cuda" else torch.is_autocast_cpu_enabled():
-            kind = torch.get_autocast_gpu_dtype() if device == "cuda" else torch.get_autocast_cpu_dtype()
-            out["autocast"] = NAMES.get(str(kind))
-    except Exception:
-        pass
-    return out
-
-
-def _context(torch, t):
-    device = t.device.type
-    context = {"framework": "torch", "torch": torch.__version__.split("+")[0], "target": "cpu" if device == "cpu" else f"{device}:{t.device.index or 0}"}
-    if torch.version.cuda:
-        context["cuda"] = torch.version.cuda
-    return context
-
-
-def _flags_key(torch, device):
-    """The switches, as one cheap value."""
-    cuda = torch.backends.cuda
-    autocast = torch.is_autocast_enabled() if device == "cuda" else torch.is_autocast_cpu_enabled()
-    return (cuda.flash_sdp_enabled(), cuda.mem_efficient_sdp_enabled(), cuda.math_sdp_enabled(), not hasattr(cuda, "cudnn_sdp_enabled") or cuda.cudnn_sdp_enabled(),
-            torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled(), autocast and str(torch.get_autocast_gpu_dtype() if device == "cuda" else torch.get_autocast_cpu_dtype()),
-            torch.is_grad_enabled())
-
-
 def _keep(key, frames, make):
     """Counts a call; its spec is made at its first."""
     with _lock:
@@ -208,38 +88,6 @@ def _keep(key, frames, make):
             entry[2].append(frames)
 
 
-def sdpa_spec(torch, q, k, v, mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False, classes=True):
-    spec = {"op": "sdpa", "q": _tensor(q), "k": _tensor(k), "v": _tensor(v), "is_causal": bool(is_causal), "dropout_p": float(dropout_p),
-            "requires_grad": bool(torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)),
-            "flags": _flags(torch, q.device.type), "context": _context(torch, q)}
-    if scale is not None:
-        spec["scale"] = float(scale)
-    if enable_gqa:
-        spec["enable_gqa"] = True
-    if mask is not None:
-        m = _tensor(mask)
-        spec["mask"] = {"dtype": m["dtype"], "shape": m["shape"], "content": mask_class(torch, mask) if classes else "random"}
-        if "strides" in m:
-            spec["mask"]["strides"] = m["strides"]
-        if mask.requires_grad:
-            spec["mask"]["requires_grad"] = True
-    return spec
-
-
-def gemm_spec(torch, x, w, bias=None):
-    """x (…, M, K) and w (…, K, N) as they reach the product."""
-    if x.dim() < 2 or w.dim() < 2:
-        x = x.reshape(1, -1) if x.dim() < 2 else x
-        w = w.reshape(-1, 1) if w.dim() < 2 else w
-    spec = {"op": "gemm", "x": _tensor(x), "w": _tensor(w), "flags": _flags(torch, x.device.type), "context": _context(torch, x),
-            "requires_grad": bool(torch.is_grad_enabled() and (x.requires_grad or w.requires_grad))}
-    spec["flags"].pop("enabled", None)
-    if bias is not None:
-        spec["bias"] = _tensor(bias)
-        spec["epilogue"] = "bias"
-    return spec
-
-
 def _guard(function):
     """A recorder that fails must not fail the program."""
     def wrapped(*args, **kwargs):
@@ -248,7 +96,7 @@ def _guard(function):
         _inside.on = True
         try:
             function(*args, **kwargs)
-        except Unsupported:
+        except specs.Unsupported:
             _skipped["of an unsupported type or device"] += 1
         except Exception:
             _skipped["not understood"] += 1
@@ -262,22 +110,39 @@ def _on_sdpa(torch, args, kwargs, frames):
     given = dict(zip(("query", "key", "value", "attn_mask", "dropout_p", "is_causal"), args))
     given.update(kwargs)
     q, k, v, mask = given["query"], given["key"], given["value"], given.get("attn_mask")
+    if specs.traced(q):
+        return
+    lengths = (specs.jagged(q), specs.jagged(k))
+    if lengths[0] is not None:
+        v, q, k = specs.padded(torch, v, lengths[1]), specs.padded(torch, q, lengths[0]), specs.padded(torch, k, lengths[1])
     rest = [mask, given.get("dropout_p", 0.0), given.get("is_causal", False), given.get("scale"), given.get("enable_gqa", False)]
-    content = None if mask is None else _class_of(torch, mask)
-    key = ("sdpa", _key(q), _key(k), _key(v), None if mask is None else _key(mask), content, *rest[1:], _flags_key(torch, q.device.type))
-    _keep(key, frames, lambda: sdpa_spec(torch, q, k, v, *rest))
+    content = None if mask is None else specs.class_of(torch, mask)
+    key = ("sdpa", specs.key_of(q), specs.key_of(k), specs.key_of(v), None if mask is None else specs.key_of(mask), content, *rest[1:], lengths, specs.flags_key(torch, q.device.type))
+
+    def make():
+        spec = specs.sdpa_spec(torch, q, k, v, *rest)
+        if lengths[0] is not None:
+            spec["nested"] = {"q_lengths": list(lengths[0]), "kv_lengths": list(lengths[1])}
+            spec["extra"] = {"nested_layout": "jagged"}
+        return spec
+    _keep(key, frames, make)
 
 
 @_guard
 def _on_product(torch, x, w, bias, frames):
-    key = ("gemm", _key(x), _key(w), None if bias is None else _key(bias), _flags_key(torch, x.device.type))
-    _keep(key, frames, lambda: gemm_spec(torch, x, w, bias))
+    if specs.traced(x):
+        return
+    x, w = (t.values() if t.is_nested and hasattr(t, "offsets") else t for t in (x, w))  # a layer works on the rows of all sequences together
+    key = ("gemm", specs.key_of(x), specs.key_of(w), None if bias is None else specs.key_of(bias), specs.flags_key(torch, x.device.type))
+    _keep(key, frames, lambda: specs.gemm_spec(torch, x, w, bias))
 
 
 @_guard
 def _on_einsum(torch, equation, operands, frames):
     """A product of two operands, as the batched product that einsum makes of it."""
     x, w = operands
+    if specs.traced(x):
+        return
     left, _, result = equation.replace(" ", "").partition("->")
     a, b = left.split(",")
     if not result or len(set(a)) != len(a) or len(set(b)) != len(b) or "." in equation:
@@ -291,7 +156,7 @@ def _on_einsum(torch, equation, operands, frames):
         x3, w3 = order(x, a, ("batch", "m", "k")).view(batch, m, k), order(w, b, ("batch", "k", "n")).view(batch, k, n)
     except RuntimeError:
         x3, w3 = x.new_empty(batch, m, k), w.new_empty(batch, k, n)
-    _keep(("einsum", equation, _key(x), _key(w), _flags_key(torch, x.device.type)), frames, lambda: gemm_spec(torch, x3, w3))
+    _keep(("einsum", equation, specs.key_of(x), specs.key_of(w), specs.flags_key(torch, x.device.type)), frames, lambda: specs.gemm_spec(torch, x3, w3))
 
 
 def _patch(torch):
@@ -302,12 +167,18 @@ def _patch(torch):
         original = getattr(holder, name)
 
         def call(*args, **kwargs):
-            if not compiling() and not _generated():
-                try:
-                    before(args, kwargs)
-                except Exception:  # operands that only the call itself can judge
-                    _skipped["not understood"] += 1
-            return original(*args, **kwargs)
+            # What a recorded call does inside torch is part of that call.
+            if getattr(_inside, "call", False) or compiling() or _generated():
+                return original(*args, **kwargs)
+            try:
+                before(args, kwargs)
+            except Exception:  # operands that only the call itself can judge
+                _skipped["not understood"] += 1
+            _inside.call = True
+            try:
+                return original(*args, **kwargs)
+            finally:
+                _inside.call = False
 
         call.__name__ = getattr(original, "__name__", name)
         call.__doc__ = getattr(original, "__doc__", None)
@@ -327,6 +198,12 @@ def _patch(torch):
     replace(torch.Tensor, "addmm", triple)
     replace(torch, "baddbmm", triple)
     replace(torch.Tensor, "baddbmm", triple)
+    def skip_native(args, kwargs):
+        _skipped["in the C++ path of MultiheadAttention and TransformerEncoderLayer"] += 1
+
+    for name in ("_native_multi_head_attention", "_transformer_encoder_layer_fwd"):
+        if hasattr(torch, name):
+            replace(torch, name, skip_native)
     replace(torch, "einsum", lambda a, k: len(a) == 3 and _on_einsum(torch, a[0], a[1:], _frames()))
     _watch_compile(torch)
 
@@ -391,13 +268,13 @@ def _on_graph(torch, graph):
             given = dict(zip(("q", "k", "v", "mask", "dropout_p", "is_causal"), args))
             renamed = {"query": "q", "key": "k", "value": "v", "attn_mask": "mask"}
             given.update({renamed.get(k, k): v for k, v in kwargs.items()})
-            spec = sdpa_spec(torch, classes=False, **given)
+            spec = specs.sdpa_spec(torch, classes=False, **given)
         elif name in ("matmul", "mm", "bmm", "__matmul__") and len(args) >= 2:
-            spec = gemm_spec(torch, args[0], args[1])
+            spec = specs.gemm_spec(torch, args[0], args[1])
         elif name == "linear" and len(args) >= 2:
-            spec = gemm_spec(torch, args[0], args[1].transpose(-1, -2), args[2] if len(args) > 2 else kwargs.get("bias"))
+            spec = specs.gemm_spec(torch, args[0], args[1].transpose(-1, -2), args[2] if len(args) > 2 else kwargs.get("bias"))
         elif name == "addmm" and len(args) >= 3:
-            spec = gemm_spec(torch, args[1], args[2], args[0])
+            spec = specs.gemm_spec(torch, args[1], args[2], args[0])
         if spec:
             spec["mode"] = "compiled"
             _keep(json.dumps(spec, sort_keys=True), site, lambda: spec)
@@ -418,7 +295,7 @@ def _write():
     lines = []
     for key, (count, sites) in sorted(rows.items(), key=lambda r: -r[1][0]):
         spec = json.loads(key)
-        spec["extra"] = {"count": count, "call_site": ", ".join(sites[:MOST_SITES])}
+        spec["extra"] = {**spec.get("extra", {}), "count": count, "call_site": ", ".join(sites[:MOST_SITES])}
         lines.append(json.dumps(spec) + "\n")
     # Further processes of the program add to the same file; one write each, so that lines stay whole.
     with open(path, "a", encoding="utf-8") as f:

@@ -9,6 +9,7 @@ import attention
 import evidence
 import gradients
 import matmul
+import quantized
 import tensors as files
 
 REFUSALS = ("No available kernel", "no available kernel", "No viable backend", "Invalid backend", "not supported", "NOT_SUPPORTED", "is not implemented", "expect ",
@@ -28,9 +29,13 @@ def unavailable(code, text):
 
 
 def refused(error):
-    text = str(error).strip()
+    text, code = str(error).strip(), type(error).__name__
+    # torch.compile wraps the operator's own error into a page about tracing.
+    inner = re.search(r"got (\w+)\((['\"])(.*?)\2\)", text) if code == "TorchRuntimeError" else None
+    if inner:
+        code, text = inner.group(1), inner.group(3) + " (while torch.compile traced the call)"
     kind = "refused" if any(part in text for part in REFUSALS) else "failed"
-    return {"outcome": kind, "error": {"code": type(error).__name__, "text": text[:4000], "source": "torch"}}
+    return {"outcome": kind, "error": {"code": code, "text": text[:4000], "source": "torch"}}
 
 
 class Plan:
@@ -44,6 +49,7 @@ class Plan:
         self.tensors = files.load(torch, job["inputs"], self.device)
         self.is_attention = self.spec.get("op") == "sdpa"
         self.notes = []
+        self.layer = ""
         self.kind = files.dtype(torch, job["output"]["dtype"])
         self.size = self.tensors["q" if self.is_attention else "x"].element_size()
         self.train = bool(self.spec.get("requires_grad"))
@@ -59,7 +65,7 @@ class Plan:
             return attention.ran_of(names)
         told = matmul.ran_of(names, self.device.type, library)
         # A packed kernel is told by its operator; without one the weight was written out and multiplied.
-        return told if not self.spec.get("quant") or told in matmul.QUANTIZED or not names else "torch-dequant"
+        return told if not self.spec.get("quant") or told in quantized.QUANTIZED or not names else "torch-dequant"
 
     def call(self):
         torch, spec, backend = self.torch, self.spec, self.job.get("backend") or ""
@@ -70,10 +76,11 @@ class Plan:
             return attention.make_call(torch, self.tensors, spec)
         if spec.get("quant"):
             if force:
-                return matmul.quantized_call(torch, backend, self.tensors, spec, self.kind)
-            names = self.job.get("allowed") or matmul.entry_points(spec, self.device.type)
-            _, call, refusals = matmul.first_that_runs(torch, names, self.tensors, spec, self.kind)
+                return quantized.call_of(torch, backend, self.tensors, spec, self.kind)
+            names = self.job.get("allowed") or quantized.entry_points(spec, self.device.type)
+            name, call, refusals = quantized.first_that_runs(torch, names, self.tensors, spec, self.kind)
             self.notes += ["torch chooses no kernel for packed weights by itself: entry points were tried in order"] + refusals
+            self.layer = name if name.startswith("torchao-") else ""  # its operators are torch's
             return call
         entry = backend if force else matmul.entry_of(spec)
         return matmul.forced_call(torch, entry, self.tensors, spec, self.kind) if entry else matmul.make_call(torch, self.tensors, spec)
@@ -114,8 +121,11 @@ def graphs_compiled(torch):
 
 def compiled(torch, call, plan):
     """(compiled call, its first result, what the generated code calls, notes): graphs, breaks, and what became of attention."""
+    import logging
+
     import torch._dynamo as dynamo
     from torch._dynamo.utils import counters
+    logging.getLogger("torch.utils.cpp_extension").setLevel(logging.ERROR)  # it speaks of a toolkit that nothing here needs
     dynamo.reset()
     notes = []
     try:
@@ -244,6 +254,8 @@ def measure(torch, call, device, bench):
 def compare_gradients(torch, plan, result):
     """(rows of the protocol's gradients, notes). Every tensor that asks for a gradient is compared."""
     roles = [r for r in (("q", "k", "v") if plan.is_attention else ("x", "w")) if plan.tensors[r].requires_grad]
+    if plan.spec.get("nested"):
+        return [], ["gradients of ragged tensors are not compared"]
     if result.numel() == 0:
         return [], ["backward: the result is empty"]
     if not roles or not result.requires_grad:
@@ -281,12 +293,12 @@ def run(torch, job):
         warnings.simplefilter("always")
         try:
             out = execute(torch, job, plan, mode, answers)
-        except (RuntimeError, TypeError, ValueError, NotImplementedError) as e:
+        except (RuntimeError, TypeError, ValueError, NotImplementedError, AssertionError) as e:
             if type(e).__name__ == "OutOfMemoryError":
                 raise
             out = refused(e)
         except LookupError as e:
-            out = unavailable("no-such-backend", str(e).strip("'\""))
+            out = unavailable(getattr(e, "code", "no-such-backend"), str(e).strip("'\""))
     if answers:
         out["answers"] = answers
     own_mask = spec.get("op") == "sdpa" and float(spec.get("dropout_p") or 0) > 0 and not (job.get("policy") == "force" and job.get("backend") == "torch-math")
@@ -295,7 +307,8 @@ def run(torch, job):
     notes = out.setdefault("evidence", {}).setdefault("notes", [])
     for w in caught:
         text = str(w.message).split("(Triggered internally")[0].strip()
-        if text and text not in notes and len(notes) < 50:
+        # The switch is the worker's own (see import_torch).
+        if text and "warning: " + text[:1000] not in notes and "force_disable_caches" not in text and len(notes) < 50:
             notes.append("warning: " + text[:1000])
     return out
 
@@ -304,7 +317,7 @@ def execute(torch, job, plan, mode, answers):
     notes, kernels, rows = [], [], []
     with plan.switches():
         call = plan.call()
-        api = getattr(call, "api", "")
+        api, finish = getattr(call, "api", ""), getattr(call, "finish", lambda result: result)
         notes += plan.notes
         if plan.is_attention:
             answers += attention.answers(torch, plan.tensors, plan.spec)
@@ -327,27 +340,31 @@ def execute(torch, job, plan, mode, answers):
         elif plan.train:
             rows, more = compare_gradients(torch, plan, result)
             notes += more
-            whole = with_backward(torch, plan, call) if result.requires_grad else call
+            whole = with_backward(torch, plan, call) if result.requires_grad and not plan.spec.get("nested") else call
         _, seen = evidence.profile(torch, whole, plan.device, plan.size)
         # A fused attention kernel calls no library that could tell more.
         fused = plan.is_attention and plan.ran_of(evidence.names(seen), None) == "torch-cpu-flash"
         library = [] if fused else evidence.library_calls(torch, whole, plan.device)
         seen["library_calls"] = library or []
         timing = measure(torch, whole, plan.device, job["bench"]) if job.get("bench") else None
+    if (plan.spec.get("flags") or {}).get("autocast"):
+        for c in seen["conversions"]:
+            c["kind"] = "autocast " + c["kind"] if c["kind"] == "cast" else c["kind"]
     if not plan.is_attention:
         evidence.tell_results(seen["conversions"], result, [plan.tensors["x"], plan.tensors["w"]])
     if mode == "compiled":
         notes.append(f"recompiles {graphs_compiled(torch) - plan.graphs} in the calls after the first")
     ran = plan.ran_of(evidence.names(seen), library) if mode == "eager" else ran_without_operators(plan, kernels, seen["kernels"], library, mode)
+    ran = plan.layer or ran
     forced = job.get("backend") if job.get("policy") == "force" else ""
-    told = (plan.is_attention and mode != "captured") or (forced in ("torch-mkldnn", "torch-cpu-blas") and mode == "eager")
+    told = (plan.is_attention and mode != "captured") or (forced in ("torch-mkldnn", "torch-cpu-blas") and mode != "captured")
     seen["kernels"] = kernels + seen["kernels"]
     seen["notes"] = notes + seen["notes"]
     seen["api"] = api
     if forced and told and ran and ran != forced:
         return {"outcome": "refused", "evidence": seen,
                 "error": {"code": "fell-back", "text": f"{forced} was asked for, {ran} served the call", "source": "torch worker"}}
-    files.write(torch, job["output"], result)
+    files.write(torch, job["output"], finish(result))
     out = {"outcome": "matched", "seconds": seconds, "ran": ran, "evidence": seen}
     if rows:
         out["gradients"] = rows

@@ -1,5 +1,6 @@
 """scaled_dot_product_attention under allow and force. One call function per attempt; who ran is told from operator names."""
 import contextlib
+import itertools
 import math
 import warnings
 
@@ -71,7 +72,9 @@ def ran_of(names):
 
 def answers(torch, tensors, spec):
     """What torch's own queries say before the call: rows of the protocol's `answers`. A query that this torch lacks, or that fails
-    with these operands, says nothing."""
+    with these operands, says nothing; nor is anything asked about ragged tensors, whose choice is made in Python."""
+    if spec.get("nested"):
+        return []
     return choice(torch, tensors, spec) + can_use(torch, tensors, spec)
 
 
@@ -133,8 +136,31 @@ def arguments(torch, tensors, spec):
     return {"attn_mask": mask, "dropout_p": float(spec.get("dropout_p") or 0.0), "is_causal": causal, "scale": spec.get("scale")}
 
 
+def ragged(torch, tensors, spec):
+    """q, k and v as nested tensors (B, H, ragged, D) of the layout asked for: the rows of every sequence up to its length."""
+    nested = spec["nested"]
+    jagged = (spec.get("extra") or {}).get("nested_layout") == "jagged"
+    if jagged and not hasattr(torch, "jagged"):
+        raise LookupError(f"torch {torch.__version__} has no jagged layout")
+    lengths = {"q": nested["q_lengths"], "k": nested["kv_lengths"], "v": nested["kv_lengths"]}
+    out, offsets = {}, {}
+    for role, rows in lengths.items():
+        dense = tensors[role].detach()
+        sequences = [dense[i, :, :n].contiguous() for i, n in enumerate(rows)]
+        if jagged:  # the ragged axis comes first there, and sequences of equal lengths have to share their offsets
+            starts = offsets.setdefault(tuple(rows), torch.tensor([0] + list(itertools.accumulate(rows)), device=dense.device))
+            values = torch.cat([t.transpose(0, 1) for t in sequences]).requires_grad_(bool(spec.get("requires_grad")))
+            out[role] = torch.nested.nested_tensor_from_jagged(values, starts).transpose(1, 2)
+        else:
+            out[role] = torch.nested.nested_tensor(sequences, requires_grad=bool(spec.get("requires_grad")))
+    return out
+
+
 def make_call(torch, tensors, spec):
-    q, k, v = tensors["q"], tensors["k"], tensors["v"]
+    shape = tensors["q"].shape[:-1] + tensors["v"].shape[-1:]
+    ends = (spec.get("nested") or {}).get("q_lengths")
+    operands = ragged(torch, tensors, spec) if ends else tensors
+    q, k, v = operands["q"], operands["k"], operands["v"]
     args = arguments(torch, tensors, spec)
     if args["scale"] is None:
         del args["scale"]
@@ -143,6 +169,18 @@ def make_call(torch, tensors, spec):
     given = "".join(f", {n}={a}" for n, a in args.items() if n != "attn_mask" and a) + ("" if args["attn_mask"] is None else ", attn_mask=mask")
     call = lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v, **args)
     call.api = f"torch.nn.functional.scaled_dot_product_attention(q, k, v{given})"
+
+    def dense(result):
+        """What lies beyond the end of a sequence is zero, as in the reference."""
+        out = torch.zeros(shape, dtype=result.dtype, device=result.device)
+        jagged = hasattr(result, "offsets")
+        for i, sequence in enumerate((result.transpose(1, 2) if jagged else result).unbind()):
+            rows = sequence.detach().transpose(0, 1) if jagged else sequence.detach()
+            out[i, :, :rows.shape[1]] = rows
+        return out
+    if ends:
+        call.api += " with nested tensors"
+        call.finish = dense
     return call
 
 

@@ -4,13 +4,15 @@ import os
 CASTS = {"aten::to", "aten::_to_copy", "aten::copy_"}
 PADS = {"aten::constant_pad_nd", "aten::pad"}
 COPIES = {"aten::contiguous", "aten::clone", "aten::repeat_interleave", "aten::expand"}
+PRODUCTS = ("aten::addmm", "aten::addmm_", "aten::mm", "aten::bmm", "aten::baddbmm", "aten::addmv", "aten::addmv_", "aten::_scaled_mm")  # they copy the bias or the product into the result
 SYNCS = {"cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize"}
 LAUNCHES = ("cudaLaunchKernel", "cuLaunchKernel", "cudaGraphLaunch")
 MOST = 200
-# Neither computes nor moves data: below the first level they would only hide what does.
+# Neither computes nor moves data: shown only where a call does nothing else.
 VIEWS = {"aten::" + n for n in ("as_strided", "view", "_unsafe_view", "expand", "transpose", "t", "permute", "reshape", "_reshape_alias", "unsqueeze", "squeeze",
                                 "select", "slice", "narrow", "detach", "alias", "resolve_conj", "resolve_neg", "empty", "empty_like", "empty_strided", "scalar_tensor",
-                                "to", "lift_fresh", "result_type", "is_nonzero", "item", "_local_scalar_dense")}
+                                "to", "lift_fresh", "result_type", "is_nonzero", "item", "_local_scalar_dense", "flatten", "unflatten", "unbind", "size", "stride",
+                                "sym_size", "sym_stride", "sym_numel", "sym_is_contiguous", "_nested_get_values", "_nested_get_offsets", "_nested_view_from_jagged")}
 DEEPEST = 4  # sdpa, its math form, matmul, bmm: the product below attention is still shown
 
 
@@ -101,12 +103,18 @@ def profile(torch, call, device, size):
     return result, summarise(events, device, size)
 
 
+def _is_operator(name):
+    return "::" in name
+
+
 def _depth(event):
-    depth, parent = 0, event.cpu_parent
+    """(operators above this one, those of them that are shown): frames of compiled code are no operators."""
+    above, parent = [], event.cpu_parent
     while parent is not None:
-        depth += 1
+        if _is_operator(parent.name):
+            above.append(parent.name)
         parent = parent.cpu_parent
-    return depth
+    return len(above), sum(1 for name in above if name not in VIEWS)
 
 
 def _shapes(event):
@@ -138,16 +146,17 @@ def _kernels_of(events):
 
 def summarise(events, device, size):
     cpu = [e for e in events if str(e.device_type).endswith("CPU")]
-    operators, conversions, syncs = [], [], []
+    operators, views, conversions, syncs = [], [], [], []
     for e in cpu:
         if e.name in SYNCS:
             syncs.append({"name": e.name, "origin": "profiler", "count": 1})
             continue
-        if not e.name.startswith("aten::") and "::" not in e.name:
+        if not _is_operator(e.name):
             continue
-        depth = _depth(e)
-        if depth <= DEEPEST and len(operators) < MOST and (depth == 0 or e.name not in VIEWS):
-            operators.append({"name": "  " * depth + e.name, "detail": _shapes(e), "origin": "profiler", "count": 1,
+        depth, shown = _depth(e)
+        into = views if e.name in VIEWS else operators
+        if (depth <= DEEPEST if into is operators else depth == 0) and len(into) < MOST:
+            into.append({"name": "  " * shown + e.name, "detail": _shapes(e), "origin": "profiler", "count": 1,
                               "seconds": e.cpu_time_total * 1e-6})
         parent = e.cpu_parent.name if e.cpu_parent else ""
         what = f"{e.name} in {parent or 'the call'} {_shapes(e)}".rstrip()
@@ -157,6 +166,7 @@ def summarise(events, device, size):
             conversions.append({"kind": "padding", "what": what, "bytes": _bytes(e, size)})
         elif e.name in ("aten::clone", "aten::repeat_interleave") or (e.name == "aten::copy_" and parent not in CASTS | COPIES):
             conversions.append({"kind": "copy", "what": what, "bytes": _bytes(e, size)})
+    operators = operators or views
     conversions = [c for c in conversions if c["bytes"]]  # those of single numbers say nothing
     kernels = [{"name": name, "origin": "profiler", "count": count, "seconds": seconds} for name, (count, seconds) in _kernels_of(events).items()]
     notes = []
@@ -168,11 +178,14 @@ def summarise(events, device, size):
 def tell_results(conversions, result, operands):
     """Conversions of the result (scales, its type) are no hidden work on the operands; told by shape, where the shapes differ."""
     text = lambda shape: "x".join(str(n) for n in shape)
+    for c in conversions:
+        if any(c["what"].startswith("aten::copy_ in " + p + " ") for p in PRODUCTS):  # operands are made contiguous by clones
+            c["kind"] = "result copy"
     own = text(result.shape)
     if own in [text(getattr(t, "dd_shape", t.shape)) for t in operands]:
         return
     for c in conversions:
-        if c["what"].endswith(" " + own):
+        if c["what"].endswith(" " + own) and not c["kind"].startswith("result"):
             c["kind"] = "result " + c["kind"]
 
 
