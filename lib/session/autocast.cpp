@@ -12,7 +12,7 @@ namespace {
 using core::DType;
 
 // What autocast's list of lower precision does to one operand: f64 and whole numbers stay.
-bool lower(DType& dtype, DType to) {
+bool to_narrower(DType& dtype, DType to) {
   if (!core::is_float(dtype) || dtype == DType::f64 || core::info(dtype).bits < 16 || dtype == to) return false;
   dtype = to;
   return true;
@@ -40,13 +40,13 @@ std::optional<spec::OpSpec> lowered_by_autocast(const spec::OpSpec& spec) {
   bool changed = false;
   if (spec.is_attention()) {
     spec::Attention& a = std::get<0>(out.op);
-    for (DType* dtype : {&a.q.dtype, &a.k.dtype, &a.v.dtype}) changed |= lower(*dtype, to);
-    if (a.mask) changed |= lower(a.mask->dtype, to);
+    for (DType* dtype : {&a.q.dtype, &a.k.dtype, &a.v.dtype}) changed |= to_narrower(*dtype, to);
+    if (a.mask) changed |= to_narrower(a.mask->dtype, to);
   } else {
     spec::Gemm& g = std::get<1>(out.op);
     if (g.quant) return std::nullopt;
-    for (DType* dtype : {&g.x.dtype, &g.w.dtype}) changed |= lower(*dtype, to);
-    if (g.bias) changed |= lower(g.bias->dtype, to);
+    for (DType* dtype : {&g.x.dtype, &g.w.dtype}) changed |= to_narrower(*dtype, to);
+    if (g.bias) changed |= to_narrower(g.bias->dtype, to);
   }
   return changed ? std::optional(std::move(out)) : std::nullopt;
 }

@@ -254,7 +254,8 @@ TEST_CASE("framework: what is not here is predicted, and said to be") {
   }
   SECTION("no torch") {
     const auto c = run(s, "missing");
-    CHECK(c.verdict.because.back().find("found no torch") != std::string::npos);
+    CHECK(c.verdict.summary.find("not run (ENV041") == 0);
+    CHECK(std::any_of(c.findings.begin(), c.findings.end(), [](const report::Finding& f) { return f.id == "ENV041" && f.seen.find("found no torch") != std::string::npos; }));
   }
   SECTION("no such framework") {
     s.context.framework = "nonsense";
