@@ -179,9 +179,10 @@ Predicted predict(const std::vector<session::BatchItem>& items, const RunOptions
   progress.clear();
   asking.report_left_out(run);
   out.matrices = tables_of(items, out, labels);
-  if (brief)
-    for (std::vector<report::Case>& cases : out.of_item)
-      for (report::Case& c : cases) c.candidates = {};
+  for (std::size_t i = 0; brief && i < items.size(); ++i) {
+    if (items[i].spec && is_recorded(*items[i].spec)) continue;  // the summary of a recorded program reads them
+    for (report::Case& c : out.of_item[i]) c.candidates = {};
+  }
   return out;
 }
 
