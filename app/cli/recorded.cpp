@@ -43,7 +43,10 @@ const report::Candidate* find(const report::Case& c, const std::string& backend)
   return it == c.candidates.end() ? nullptr : &*it;
 }
 
-std::string with_keeps(const report::Finding& f) { return fmt::format("{} ({}, keeps the {})", f.fix, f.id, f.keeps == "meaning" ? "call, not its meaning" : f.keeps); }
+std::string with_keeps(const report::Finding& f) {
+  const char* kept = f.keeps == "function" ? "keeps the function" : f.keeps == "precision" ? "keeps the function, not the precision" : "changes the meaning";
+  return fmt::format("{} ({}, {})", f.fix, f.id, kept);
+}
 
 // What a fast backend did to its operands before it multiplied: then no other backend's reason is the cause.
 const std::string* silent_conversion(const report::Case& c) {

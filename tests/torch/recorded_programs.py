@@ -150,6 +150,8 @@ class SmallPrograms(Recorded):
         slowed = next(p for p in gpu["places"] if "TMM007" in p["why"])
         self.assertEqual((slowed["status"], slowed["calls"], gpu["missed_calls"]), ("slowed", 2, 0))
         self.assertTrue(slowed["where"].startswith("transposed_weight.py:14"), slowed)
+        hopper = self.diagnose(path, "--target", "h100-sxm", "--torch-version", "2.8.0")["recorded"][0]
+        self.assertIn("keeps the function, not the precision", next(p for p in hopper["places"] if "TMM025" in p["why"])["fix"])
 
 
 class Architectures(Recorded):
