@@ -68,8 +68,8 @@ class SmallPrograms(Recorded):
         self.assertEqual((slowed["status"], slowed["calls"]), ("slowed", 6))
         self.assertTrue(slowed["where"].startswith("padding_mask.py:18"), slowed)
         self.assertIn("jagged", slowed["fix"])
-        # On the processor that ran it nothing is slow: the bias that goes into the result is no copy of an operand.
-        self.assertEqual((here["recorded"][0]["missed_calls"], here["recorded"][0]["places"]), (0, []), here["recorded"])
+        # On the processor that ran it nothing misses it: the bias that goes into the result is no copy of an operand.
+        self.assertEqual(here["recorded"][0]["missed_calls"], 0, here["recorded"])
 
     def test_grouped_heads_and_a_long_context(self):
         path, specs = self.record(PYTHON, str(PROGRAMS / "grouped_long.py"))
@@ -109,7 +109,7 @@ class SmallPrograms(Recorded):
         self.assertEqual(self.selected(here, "sdpa"), {"torch-math"})  # the fused kernel of processors takes no ragged tensors
         case = next(c for c in here["cases"] if c["spec"]["op"] == "sdpa")
         self.assertEqual(next(a for c in case["candidates"] if c["backend"] == "torch-math" for a in c["attempts"])["outcome"], "matched")
-        gpu = self.diagnose(path, "--target", "a100-40", "--torch-version", "2.8.0")
+        gpu = self.diagnose(path, "--target", "a100-40", "--torch-version", "2.8.0", "--ask", "none")  # cuDNN has no question about ragged lengths
         self.assertEqual(self.selected(gpu, "sdpa"), {"torch-efficient"})
 
     def test_autocast_around_a_compiled_model(self):
