@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "backends/cuda_runtime/libraries.hpp"
+#include "cli/checks.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "cli/verbs.hpp"
@@ -42,10 +43,7 @@ int run(const std::vector<std::string>& argv) {
   const std::vector<std::string> words(argv.begin() + 1, argv.end());
   if (words.size() == 1 && words[0] == "worker") return run_worker_verb();
   const auto in = parse_command_line(words);
-  if (!in) {
-    complain(in.problems());
-    return 2;
-  }
+  if (!in) return refuse(in.problems());
   if (in->run.version) {
     print(fmt::format("dispatchdoctor {}\n", dd::core::tool_version()));
     return 0;
@@ -54,6 +52,7 @@ int run(const std::vector<std::string>& argv) {
     print(help_text(in->verb));
     return in->run.help ? 0 : 2;
   }
+  if (const auto problems = output_problems(*in); !problems.empty()) return refuse(problems);
   // Workers inherit them.
   dd::cuda::set_search_places(in->run.lib_dirs, in->run.python.value_or(""));
   return call(*in, argv);

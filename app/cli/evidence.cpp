@@ -22,7 +22,7 @@ class Bar {
  public:
   Bar(std::string name, bool wanted) : name_(std::move(name)), shown_(wanted && isatty(STDERR_FILENO) == 1) {}
   ~Bar() {
-    if (drawn_) fmt::print(stderr, "\r{:80}\r", "");
+    if (drawn_) say(fmt::format("\r{:80}\r", ""));
   }
   Bar(const Bar&) = delete;
   Bar& operator=(const Bar&) = delete;
@@ -33,7 +33,7 @@ class Bar {
       if (percent == last_) return;
       last_ = percent;
       drawn_ = true;
-      fmt::print(stderr, "\r{:<40} [{:<30}] {:3}%", name_.substr(name_.size() > 40 ? name_.size() - 40 : 0), std::string(static_cast<std::size_t>(percent) * 30 / 100, '#'), percent);
+      say(fmt::format("\r{:<40} [{:<30}] {:3}%", name_.substr(name_.size() > 40 ? name_.size() - 40 : 0), std::string(static_cast<std::size_t>(percent) * 30 / 100, '#'), percent));
     };
   }
 
@@ -44,9 +44,15 @@ class Bar {
 };
 
 bool write_specs(const std::vector<evidence::TraceAnswer>& answers, const std::string& path) {
-  std::ofstream out(path, std::ios::binary);
+  std::string text;
   for (const auto& answer : answers)
-    for (const std::string& spec : answer.specs) out << spec << '\n';
+    for (const std::string& spec : answer.specs) text += spec + '\n';
+  if (path == "-") {
+    print(text);
+    return true;  // what is lost there is said at the end
+  }
+  std::ofstream out(path, std::ios::binary);
+  out << text;
   out.flush();
   return static_cast<bool>(out);
 }

@@ -83,9 +83,9 @@ std::string profile_text(const facts::DeviceProfile& p) {
   for (const facts::ProfileFieldInfo& info : facts::profile_fields()) {
     const auto it = p.fields.find(std::string(info.name));
     if (it == p.fields.end()) {
-      out += fmt::format("  {:<26}{:<16} {}\n", info.name, "unknown", info.text);
+      out += fmt::format("  {:<28}{:<16} {}\n", info.name, "unknown", info.text);
     } else {
-      out += fmt::format("  {:<26}{:<16} {}\n", info.name, figure_text(it->second.value, info.unit), facts::source_text(it->second));
+      out += fmt::format("  {:<28}{:<16} {}\n", info.name, figure_text(it->second.value, info.unit), facts::source_text(it->second));
     }
   }
   return out;
@@ -118,6 +118,10 @@ int record_device(const Invocation& in) {
   if (const auto read = facts::parse_profile(text, *in.run.record_file); !read) {
     complain(read.problems());
     return 4;
+  }
+  if (*in.run.record_file == "-") {
+    print(text);
+    return 0;
   }
   std::ofstream out(*in.run.record_file, std::ios::binary);
   out << text;

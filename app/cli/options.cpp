@@ -58,7 +58,13 @@ class Words {
     try {
       app_.parse(std::move(reversed));
     } catch (const CLI::ParseError& error) {
-      problems.push_back({last_option(words), spec::excerpt(error.what(), 300), "a value", "the command line is not understood", {}, 0});
+      // "--json: 1 required  missing" is the only mistake that is left to the library.
+      const std::string what = error.what();
+      const std::size_t name = what.starts_with('-') ? what.find(':') : std::string::npos;
+      if (name != std::string::npos && what.find("required") != std::string::npos)
+        problems.push_back({printable(what.substr(0, name)), "nothing behind it", "a value", "the value is missing", {}, 0});
+      else
+        problems.push_back({last_option(words), spec::excerpt(what, 300), "a value", "the command line is not understood", {}, 0});
       return std::nullopt;
     }
     Given given;
@@ -143,6 +149,31 @@ void apply_run(const Given& given, RunOptions& into, Problems& problems) {
   }
 }
 
+// "-" as a file is standard output, which takes one thing: a report sent there replaces the one that it would get anyway.
+void take_standard_output(const Given& given, Verb verb, RunOptions& run, Problems& problems) {
+  if (verb == Verb::record && run.json_file == "-") {
+    problems.push_back({"--output", "-", "a file", "standard output is the program's own", {}, 0});
+    return;
+  }
+  std::vector<std::string> takers;
+  const auto report = [&](const char* option, std::optional<std::string>& file, Format format) {
+    if (file != "-") return;
+    takers.emplace_back(option);
+    run.format = format;
+    file.reset();
+  };
+  const Format asked = run.format;
+  report("--json -", run.json_file, Format::json);
+  report("--md -", run.md_file, Format::md);
+  report("--junit -", run.junit_file, Format::junit);
+  if (run.specs_file == "-") takers.emplace_back("--specs -");
+  if (run.record_file == "-") takers.emplace_back("--record -");
+  if (takers.empty()) return;
+  const bool format_given = std::any_of(given.run.begin(), given.run.end(), [](const auto& option) { return option.first->text.name == "--format"; });
+  if (format_given && (run.format != asked || run.specs_file == "-" || run.record_file == "-")) takers.push_back(fmt::format("--format {}", core::to_text(asked)));
+  if (takers.size() > 1) problems.push_back({takers[0].substr(0, takers[0].find(' ')), fmt::format("{}", fmt::join(takers, ", ")), "one of them", "standard output takes one thing", {}, 0});
+}
+
 const VerbInfo* find_verb(std::string_view name) {
   for (const VerbInfo& verb : verbs())
     if (verb.name == name) return &verb;
@@ -189,6 +220,7 @@ core::Result<Invocation> parse_command_line(std::span<const std::string> words) 
   std::optional<Given> given = Words(verb->specs, 1u << static_cast<unsigned>(verb->verb)).split(words, problems);
   if (!given) return problems;
   apply_run(*given, out.run, problems);
+  take_standard_output(*given, out.verb, out.run, problems);
   if (out.run.version && problems.empty()) return out;
   if (verb->verb == Verb::none) {
     if (!has_unknown_option(problems)) problems.push_back({"", given->arguments.empty() ? "no verb" : printable(given->arguments[0]), "a verb first; --help lists them", "the verb is missing", {}, 0});
@@ -215,7 +247,11 @@ core::Result<spec::OpSpec> parse_batch_line(std::string_view line) {
   std::span<const std::string> words = *split;
   if (!words.empty() && words[0] == "dispatchdoctor") words = words.subspan(1);
   const auto op = words.empty() ? std::nullopt : core::from_text<spec::Op>(words[0]);
-  if (!op) return Problem{"", words.empty() ? "nothing" : printable(words[0]), "sdpa or gemm, then options", "this is not a spec line", {}, 0};
+  if (!op) {
+    const bool json = !words.empty() && (words[0].starts_with('{') || words[0].starts_with('['));
+    const char* wanted = json ? "sdpa or gemm, then options; JSON belongs into a .json or .jsonl file" : "sdpa or gemm, then options";
+    return Problem{"", words.empty() ? "nothing" : printable(words[0]), wanted, "this is not a spec line", {}, 0};
+  }
   // Building the option set costs more than splitting a line, so it is kept per thread.
   thread_local Words sets[] = {Words(spec::on_sdpa, 0), Words(spec::on_gemm, 0)};
   Problems problems;

@@ -47,10 +47,14 @@ bool write_file(const std::string& path, const std::string& text) {
   return !error;
 }
 
-// Devices and pipes (/dev/stdout, /dev/null) are written to as they are.
+// Devices, pipes and links (/dev/stdout, /dev/null) are written to as they are, and so is a file in a folder that takes no
+// other; a rename would put a new file in their place.
 bool write_anywhere(const std::string& path, const std::string& text) {
   std::error_code ignored;
-  if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored)) {
+  const bool there = std::filesystem::exists(path, ignored);
+  const bool plain = std::filesystem::symlink_status(path, ignored).type() == std::filesystem::file_type::regular;
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  if (there && (!plain || ::access(parent.empty() ? "." : parent.c_str(), W_OK | X_OK) != 0)) {
     std::ofstream out(path, std::ios::binary);
     out << text;
     out.flush();
@@ -91,10 +95,18 @@ void hold_standard_descriptors() {
     }
 }
 
-void complain(const std::string& text) { fmt::print(stderr, "dispatchdoctor: {}\n", text); }
+void say(const std::string& text) { std::fputs(text.c_str(), stderr); }
+
+void complain(const std::string& text) { say(fmt::format("dispatchdoctor: {}\n", text)); }
 
 void complain(const core::Problems& problems) {
   for (const core::Problem& p : problems) complain("error: " + core::to_text(p));
+}
+
+int refuse(const core::Problems& problems) {
+  complain(problems);
+  if (problems.size() > 1) complain(fmt::format("{} errors, nothing was run", problems.size()));
+  return 2;
 }
 
 report::Report new_report(const std::vector<std::string>& argv, const RunOptions& run) {
@@ -106,7 +118,7 @@ report::Report new_report(const std::vector<std::string>& argv, const RunOptions
 }
 
 int write_report(const report::Report& report, const RunOptions& run, bool cases_shown) {
-  print(cases_shown ? report::render_summary(report, text_options(run)) : rendered(report, run.format, run));
+  if (run.specs_file != "-") print(cases_shown ? report::render_summary(report, text_options(run)) : rendered(report, run.format, run));
   int code = report.exit_code;
   const auto also = [&](const std::optional<std::string>& path, Format format) {
     if (!path || write_anywhere(*path, rendered(report, format, run))) return;

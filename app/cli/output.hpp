@@ -17,8 +17,10 @@ void print(const std::string& text);          // standard output; a closed pipe 
 int code_with_output(int code);
 // Closed standard descriptors would be given to the next file opened, and the report be written into it.
 void hold_standard_descriptors();
+void say(const std::string& text);            // standard error; one that is closed or full changes nothing (fmt::print would throw)
 void complain(const std::string& text);       // "dispatchdoctor: text" on standard error
 void complain(const core::Problems& problems);
+int refuse(const core::Problems& problems);   // the same for mistakes that keep everything from being run: 2
 // Writes the report everywhere it was asked for. Returns the exit code: the report's own, or 2 when a file could not be written.
 // `cases_shown`: the cases were printed as they ended; only the summary is left for text.
 int write_report(const report::Report& report, const RunOptions& run, bool cases_shown = false);

@@ -34,7 +34,7 @@ int run_program(const std::vector<std::string>& words) {
   if (child == 0) {
     ::execvp(argv[0], argv.data());
     const int error = errno;
-    fmt::print(stderr, "dispatchdoctor: record: {}: {}\n", words[0], std::strerror(error));
+    complain(fmt::format("record: {}: {}", words[0], std::strerror(error)));
     ::_exit(error == ENOENT ? 127 : 126);
   }
   // Ctrl-C is for the program; what it recorded is wanted all the same.
@@ -78,7 +78,7 @@ int run_record(const Invocation& in) {
     complain("record: nothing was recorded: the program made no such call with torch, did not end by itself, or runs Python with -I, -E or -S");
     fs::remove(path, failed);
   } else if (!in.run.quiet) {
-    fmt::print(stderr, "dispatchdoctor: {} specs in {}; diagnose them with: dispatchdoctor run {} --framework torch\n", lines, path, path);
+    complain(fmt::format("{} specs in {}; diagnose them with: dispatchdoctor run {} --framework torch", lines, path, path));
   }
   return status;
 }

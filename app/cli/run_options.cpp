@@ -1,7 +1,10 @@
 // The table of verbs and the table of run options.
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "cli/options.hpp"
+#include "core/nearest.hpp"
 
 namespace dd::cli {
 namespace {
@@ -54,29 +57,35 @@ std::string set_jobs(RunOptions& r, Text text) {
   r.jobs = static_cast<int>(*value);
   return {};
 }
+// "slowdown=1.5": a ratio of at least 1.
+bool is_slowdown(Text text) {
+  if (!text.starts_with("slowdown=")) return false;
+  const auto ratio = spec::parse_real(text.substr(9));
+  return ratio && std::isfinite(*ratio) && *ratio >= 1;
+}
 std::string set_require(RunOptions& r, Text text) {
-  const std::string wanted = "fast, close or backend=NAME, several separated by commas";
+  const std::string wanted = "fast, close, backend=NAME or slowdown=RATIO (1 or more), several separated by commas";
   const auto names = spec::parse_names(text);
   if (!names || names->empty()) return wanted;
   bool in_backend = false;  // backend=A,B: either of them, kept as one requirement
   for (const std::string& name : *names) {
-    if (name == "fast" || name == "close") {
+    const bool word = name == "fast" || name == "close" || is_slowdown(name);
+    const bool backend = name.starts_with("backend=") && spec::is_name(name.substr(8));
+    if (word || backend) {
       r.require.push_back(name);
-      in_backend = false;
-    } else if (name.starts_with("backend=") && spec::is_name(name.substr(8))) {
-      r.require.push_back(name);
-      in_backend = true;
+      in_backend = backend;
     } else if (in_backend && spec::is_name(name)) {
       r.require.back() += "," + name;
     } else {
-      return wanted;
+      const auto near = core::nearest_names(name.substr(0, name.find('=')), {"fast", "close", "backend", "slowdown"}, 1);
+      return near.empty() || name.starts_with(near[0]) ? wanted : fmt::format("{}? ({})", near[0], wanted);
     }
   }
   return {};
 }
 
 constexpr RunOption table[] = {
-    {{"Gate", "--require", "", R, "fast|close|backend=NAME[,...]", "", "exit 3 (or 1) unless this holds; repeatable, all must hold", "fast"}, diagnosing | reading, set_require},
+    {{"Gate", "--require", "", R, "fast|close|backend=NAME[,...]|slowdown=RATIO", "", "exit 3 (close: 1, slowdown: 6) unless this holds; repeatable, all must hold. slowdown measures: the path taken may last at most RATIO times as long as the quickest one", "fast"}, diagnosing | reading, set_require},
     {{"Gate", "--unknown", "", V, "fail|pass", "fail", "what a requirement counts as when it cannot be decided", "pass"}, diagnosing | reading,
      [](RunOptions& r, Text t) -> std::string {
        if (t != "pass" && t != "fail") return "fail|pass";
@@ -95,11 +104,11 @@ constexpr RunOption table[] = {
     {{"Run", "--lib-dir", "", R, "DIR", "", "folder of NVIDIA's libraries, and no other place; repeatable", "/opt/cuda/lib64"}, diagnosing | of(Verb::backends, Verb::env, Verb::devices), set_lib_dir},
     {{"Run", "--save-tensors", "", V, "DIR", "", "write inputs, mask, reference and outputs as safetensors", "tensors"}, diagnosing, [](RunOptions& r, Text t) { return set_file(r.save_tensors, t); }},
     {{"Output", "--format", "", V, "text|json|md|junit", "text", "what standard output gets", "json"}, everywhere & ~of(Verb::completion, Verb::man, Verb::record), [](RunOptions& r, Text t) { return set_enum(r.format, t); }},
-    {{"Output", "--json", "", V, "FILE", "", "also write the report as JSON", "report.json"}, reporting, [](RunOptions& r, Text t) { return set_file(r.json_file, t); }},
-    {{"Output", "--md", "", V, "FILE", "", "also write the report as Markdown", "report.md"}, reporting, [](RunOptions& r, Text t) { return set_file(r.md_file, t); }},
-    {{"Output", "--junit", "", V, "FILE", "", "also write the report as JUnit XML", "report.xml"}, diagnosing, [](RunOptions& r, Text t) { return set_file(r.junit_file, t); }},
+    {{"Output", "--json", "", V, "FILE", "", "also write the report as JSON (- is standard output)", "report.json"}, reporting, [](RunOptions& r, Text t) { return set_file(r.json_file, t); }},
+    {{"Output", "--md", "", V, "FILE", "", "also write the report as Markdown (- is standard output)", "report.md"}, reporting, [](RunOptions& r, Text t) { return set_file(r.md_file, t); }},
+    {{"Output", "--junit", "", V, "FILE", "", "also write the report as JUnit XML (- is standard output)", "report.xml"}, diagnosing, [](RunOptions& r, Text t) { return set_file(r.junit_file, t); }},
     {{"Output", "--output", "-o", V, "FILE", "", "where the recorded specs are written (else recorded.jsonl)", "calls.jsonl"}, of(Verb::record), [](RunOptions& r, Text t) { return set_file(r.json_file, t); }},
-    {{"Output", "--specs", "", V, "FILE", "", "write the specs of the calls found, ready for run", "specs.jsonl"}, reading, [](RunOptions& r, Text t) { return set_file(r.specs_file, t); }},
+    {{"Output", "--specs", "", V, "FILE", "", "write the specs of the calls found, ready for run (- is standard output)", "specs.jsonl"}, reading, [](RunOptions& r, Text t) { return set_file(r.specs_file, t); }},
     {{"Output", "--record", "", V, "FILE", "", "write the profile of the GPU that is here (cuda:N chooses one); --target FILE reads it", "gpu.json"}, of(Verb::devices), [](RunOptions& r, Text t) { return set_file(r.record_file, t); }},
     {{"Input", "--kernel", "", R, "NAME", "", "judge a kernel name instead of a file; repeatable", "ampere_sgemm_128x128_tn"}, of(Verb::trace),
      [](RunOptions& r, Text t) -> std::string {

@@ -67,6 +67,9 @@ core::Result<session::Settings> settings(const RunOptions& run) {
       problems.insert(problems.end(), requirement.problems().begin(), requirement.problems().end());
     }
   }
+  for (const session::Requirement& r : out.requirements)
+    if (r.kind == session::Requirement::Kind::slowdown && !out.bench) out.bench = session::BenchPlan{};
+  out.threads = facts::machine().threads;  // what affinity and the container leave, not what the machine has
   out.unknown_passes = run.unknown_passes;
   out.with_met = run.verbosity > 0;
   out.run_blocked = run.run_blocked;

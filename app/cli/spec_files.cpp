@@ -1,7 +1,9 @@
 // Batch files and spec files.
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 
 #include "cli/options.hpp"
@@ -15,7 +17,7 @@ constexpr std::size_t most_line = 1u << 20;
 // The whole of a file or of standard input; a problem when it cannot be read or is past the limit.
 core::Result<std::string> read_all(const std::string& path) {
   std::FILE* const file = path == "-" ? stdin : std::fopen(path.c_str(), "rb");
-  if (!file) return core::Problem{"", "no file that can be read", "a .json, .jsonl or .txt file, or -", "the file cannot be opened", path, 0};
+  if (!file) return core::Problem{"", std::strerror(errno), "a .json, .jsonl or .txt file, or -", "the file cannot be opened", path, 0};
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> closer(path == "-" ? nullptr : file, std::fclose);
   std::string text;
   char block[1 << 16];
@@ -25,7 +27,7 @@ core::Result<std::string> read_all(const std::string& path) {
     if (text.size() > most_bytes)
       return core::Problem{"", fmt::format("more than {} bytes", most_bytes), "a smaller file", "the file is past a limit", path, 0};
   }
-  if (std::ferror(file)) return core::Problem{"", "a read error", "a file", "the file cannot be read", path, 0};
+  if (std::ferror(file)) return core::Problem{"", errno == EISDIR ? "a folder" : std::strerror(errno), "a file", "the file cannot be read", path, 0};
   return text;
 }
 
@@ -92,6 +94,10 @@ std::vector<spec::Entry> parse_batch(std::string_view text, const std::string& f
     if (line == 1 && words.starts_with("\xef\xbb\xbf")) words.remove_prefix(3);
     const std::size_t start = words.find_first_not_of(" \t\r");
     if (start == std::string_view::npos || words[start] == '#') continue;
+    if (out.size() == spec::most_specs) {
+      out.push_back({file, line, spec::too_many_specs(file, line)});
+      break;
+    }
     core::Result<spec::OpSpec> spec =
         words.size() <= most_line
             ? parse_batch_line(words)

@@ -86,9 +86,7 @@ report::Case failed(const session::BatchItem& item, const std::string& problem) 
 // What a prediction can answer: 3 where a requirement or a forced path does not hold, 5 where nothing was decided.
 void set_exit_code(report::Case& c, const spec::OpSpec& spec, const session::Settings& settings) {
   session::check_requirements(c, settings.requirements, settings.unknown_passes);
-  const bool missed = std::any_of(c.requirements.begin(), c.requirements.end(), [&](const report::Requirement& r) {
-    return r.status == "unmet" || (r.status == "unknown" && !settings.unknown_passes);
-  });
+  const bool missed = session::requirements_code(c) != 0;
   const bool forced_away = spec.policy.force && !c.decision.selected;
   if (missed || forced_away) c.exit_code = 3;
   else if (c.verdict.status == report::Status::undetermined) c.exit_code = 5;

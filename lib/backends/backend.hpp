@@ -51,6 +51,7 @@ struct Backend {
   bool dense = true;              // serves plain products
   bool fast = false;              // counts as the fast path
   int rank = 0;                   // default order, lower first
+  int (*rank_for)(const spec::OpSpec&) = nullptr;  // where the default order depends on the call
   std::span<const rules::Rule> (*rules)() = nullptr;          // its own rows, which the catalogue lists
   std::span<const rules::Rule> (*all_rules)() = nullptr;      // with rows that the catalogue has from elsewhere; null: the same
   Availability (*probe)() = nullptr;                          // opens its library; cheap after the first call
@@ -59,6 +60,7 @@ struct Backend {
   std::int64_t (*extra_bytes)(const spec::OpSpec&) = nullptr;  // memory beyond inputs and output
   RunResult (*run)(const RunRequest&) = nullptr;
 
+  int order_for(const spec::OpSpec& spec) const { return rank_for ? rank_for(spec) : rank; }
   // Every rule that a call is held against.
   std::span<const rules::Rule> judged_by() const { return all_rules ? all_rules() : rules(); }
 };

@@ -22,7 +22,8 @@ namespace {
 Availability always_there() { return {true, "part of this tool", {}}; }
 
 // Default order within an operator: fast paths first, plain loops last. For dense products oneDNN comes first because it
-// works on bf16 and 8-bit integers as they are and is the faster of the two for f32; f64 is left to OpenBLAS by rule.
+// works on bf16 and 8-bit integers as they are and is the faster of the two for larger f32 products; small ones are
+// OpenBLAS' (cpu-blas/README.md has the figures), f64 is by rule.
 const std::array<Backend, 19>& table() {
   static const std::array<Backend, 19> rows = {{
       {.name = "cpu-flash", .op = spec::Op::sdpa, .summary = "tiles with an online softmax; never stores the scores",
@@ -37,7 +38,7 @@ const std::array<Backend, 19>& table() {
        .library = "oneDNN", .fast = true, .rank = 10, .rules = cpu_onednn::rules, .probe = cpu_onednn::probe,
        .add_facts = add_onednn_facts, .extra_bytes = cpu_onednn::extra_bytes, .run = cpu_onednn::run},
       {.name = "cpu-blas", .op = spec::Op::gemm, .summary = "OpenBLAS products in f32 and f64; other float types are cast",
-       .library = "OpenBLAS", .fast = true, .rank = 20, .rules = cpu_blas::rules, .probe = cpu_blas::probe,
+       .library = "OpenBLAS", .fast = true, .rank = 20, .rank_for = cpu_blas::rank_for, .rules = cpu_blas::rules, .probe = cpu_blas::probe,
        .add_facts = add_openblas_facts, .extra_bytes = cpu_blas::extra_bytes, .run = cpu_blas::run},
       {.name = "cpu-packed", .op = spec::Op::gemm, .summary = "multiplies packed 8- and 4-bit weights as they lie",
        .library = "own code", .quantized = true, .dense = false, .fast = true, .rank = 10, .rules = cpu_packed::rules,

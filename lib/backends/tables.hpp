@@ -28,6 +28,7 @@ RunResult run(const RunRequest& request);
 
 namespace cpu_blas {
 std::span<const rules::Rule> rules();
+int rank_for(const spec::OpSpec& spec);
 Availability probe();
 std::int64_t extra_bytes(const spec::OpSpec& spec);
 RunResult run(const RunRequest& request);

@@ -149,7 +149,13 @@ report::Comparison compare(const Got& got, const Wanted& wanted, std::optional<d
   }
   c.mistrust = wanted.mistrust.empty() ? cannot_tell(wanted, got.dtype) : wanted.mistrust;
   const bool bad = c.mismatched > 0 || c.unwritten > 0 || c.guard_damaged > 0;
-  c.verdict = bad ? "off" : c.mistrust.empty() ? "close" : "mistrusted";
+  // Memory that was left or damaged is wrong whatever the numbers.
+  if (c.mismatched > 0 && !wanted.beyond_range.empty() && c.unwritten == 0 && c.guard_damaged == 0) {
+    c.mistrust = wanted.beyond_range;
+    c.verdict = "mistrusted";
+  } else {
+    c.verdict = bad ? "off" : c.mistrust.empty() ? "close" : "mistrusted";
+  }
   if (!wanted.rows.empty()) c.sampled = fmt::format("{} of {} rows", wanted.rows.size(), places.rows());
   return c;
 }

@@ -27,6 +27,7 @@ struct Wanted {
   std::vector<std::int64_t> rows;    // flat row numbers (all axes but the last) that `values` holds; empty: all
   std::vector<std::int64_t> masked_rows;  // rows with nothing to attend to, ascending
   std::string bound_text;            // how the bound was made
+  std::string beyond_range;          // why even a right backend may give infinities or NaN; then no mismatch proves it wrong
   std::string mistrust;              // known before the run: why the data cannot tell right from wrong
   bool masked_rows_are_zero = true;  // the reference's convention for them (else NaN)
 };
@@ -40,7 +41,7 @@ struct Got {
   std::int64_t guard_damaged = 0;     // bytes, from guard_damage()
 };
 
-// Verdict: close, off, or mistrusted (close, but the data could not have told).
+// Verdict: close, off, or mistrusted (the data could not have told, or the call is beyond the range of its arithmetic).
 report::Comparison compare(const Got& got, const Wanted& wanted, std::optional<double> rtol, std::optional<double> atol);
 
 // Reasons that the wanted values themselves cannot tell right from wrong: all zero, one constant, nothing finite, or

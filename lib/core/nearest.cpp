@@ -29,7 +29,9 @@ std::vector<std::string_view> nearest_names(std::string_view text, const std::ve
   const std::size_t limit = text.size() <= 3 ? 1 : std::max<std::size_t>(2, text.size() / 3);
   std::vector<std::pair<std::size_t, std::string_view>> found;
   for (std::string_view name : names) {
-    const std::size_t d = distance(text, name);
+    // What begins with the text is what was begun to be written.
+    const bool begun = text.size() >= 3 && name.substr(0, text.size()) == text;
+    const std::size_t d = begun ? 0 : distance(text, name);
     if (d <= limit) found.emplace_back(d, name);
   }
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -5,7 +5,8 @@
 
 namespace dd::core {
 
-// At most `most` names whose edit distance to `text` is at most a third of its length (at least 2), nearest first.
+// At most `most` names whose edit distance to `text` is at most a third of its length (at least 2), nearest first;
+// before them names that begin with the text.
 std::vector<std::string_view> nearest_names(std::string_view text, const std::vector<std::string_view>& names,
                                             std::size_t most = 3);
 

@@ -57,7 +57,7 @@ std::span<const Rule> outcome_rules() {
        .source = here, .blocked_example = "sdpa --q 1x2x8x8", .passing_example = "sdpa --q 1x2x8x8"},
       {.id = "NUM005", .name = "data-cannot-tell", .title = "these inputs cannot tell a right result from a wrong one", .level = Level::warns,
        .blame = Blame::spec, .scope = "*", .applies = always(), .requires_that = equals(Id::run_judged, "yes"),
-       .effect = "a close result is marked mistrusted and counts as not judged", .fix = {"ask about a call with elements in its result and keys left open by the mask, on --data normal", Keeps::meaning},
+       .effect = "the result is marked mistrusted and counts as not judged", .fix = {"ask about a call with elements in its result and keys left open by the mask, on --data normal and with a scale that its arithmetic can hold", Keeps::meaning},
        .source = here, .blocked_example = "sdpa --q 1x2x8x8 --mask bool --mask-content zeros", .passing_example = "sdpa --q 1x2x8x8"},
   };
   return table;

@@ -113,6 +113,7 @@ report::Comparison CaseRun::judge(const ops::cases::ReferenceValues& reference) 
   wanted.masked_rows = reference.masked_rows;
   wanted.bound_text = reference.bound_text;
   wanted.mistrust = reference.mistrust;
+  wanted.beyond_range = reference.beyond_range;
   report::Comparison c = compare::compare({out.storage.get(), layout_.storage_elements, out.dtype, out.strides, out.offset, damage()}, wanted, spec_.rtol, spec_.atol);
   if (reference.freivalds) {
     const std::string off = ops::cases::freivalds_check(spec_, inputs_, out);

@@ -112,7 +112,7 @@ BatchResult run_batch(const std::vector<BatchItem>& items, const Services& servi
   Settings own = settings;
   jobs = std::clamp<int>(jobs, 1, static_cast<int>(std::clamp<std::size_t>(items.size(), 1, 256)));
   // Jobs side by side share the processors.
-  if (jobs > 1 && own.threads == 0) own.threads = std::max(1, ops::thread_count(0) / jobs);
+  if (jobs > 1) own.threads = std::max(1, ops::thread_count(own.threads) / jobs);
   if (jobs > 1 && !own.memory_limit)
     if (const auto limit = limits_of(own).memory_bytes) own.memory_limit = *limit / jobs;
   return Batch(items, services, std::move(own), jobs, progress).run();

@@ -132,11 +132,12 @@ void CaseWork::hold_against_rules(Entry& e, const report::Attempt& a) {
   if (!a.comparison) return;
   const report::Comparison& c = *a.comparison;
   const bool inexact = c.exact_pass.find("differ") != std::string::npos;
-  set(Id::run_mismatched, std::max(c.mismatched, std::int64_t{inexact}));
+  const bool judged = c.verdict != "mistrusted";  // else a mismatch proves nothing
+  set(Id::run_mismatched, judged ? std::max(c.mismatched, std::int64_t{inexact}) : 0);
   set(Id::run_unwritten, c.unwritten);
   set(Id::run_outside, c.guard_damaged);
   // Poison is a NaN too; what was never written has a rule of its own.
-  set(Id::run_extra_nan, std::max<std::int64_t>(0, c.nan_got - c.nan_want - c.unwritten));
+  set(Id::run_extra_nan, !judged ? 0 : std::max<std::int64_t>(0, c.nan_got - c.nan_want - c.unwritten));
   set(Id::run_judged, c.mistrust.empty() ? std::string("yes") : c.mistrust);
   add("NUM");
   hold_gradients(e, c);
@@ -166,6 +167,11 @@ void CaseWork::take_decision(const dispatch::Decision& d) {
 CaseWork::Entry* CaseWork::entry(std::string_view name) {
   const auto it = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.out.backend == name; });
   return it == entries_.end() ? nullptr : &*it;
+}
+
+bool CaseWork::is_fallback(const std::string& name) {
+  const Entry* taken = entry(name);
+  return taken && !taken->out.fast && std::any_of(entries_.begin(), entries_.end(), [](const Entry& e) { return e.out.fast; });
 }
 
 report::Case CaseWork::finish() {

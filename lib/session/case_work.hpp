@@ -46,6 +46,7 @@ class CaseWork {
   void hold_gradients(Entry& e, const report::Comparison& c);
   void take_decision(const dispatch::Decision& decision);
   Entry* entry(std::string_view name);
+  bool is_fallback(const std::string& name);       // no fast path where this call has one
   report::Case finish();
 
   const spec::OpSpec& spec_;

@@ -331,12 +331,6 @@ class FrameworkCase : CaseWork {
     a.evidence.notes.push_back(fmt::format("greatest difference to the default call: {:.3g}", greatest));
   }
 
-  // A backend that is no fast path where this call has one.
-  bool is_fallback(const std::string& name) {
-    const Entry* taken = entry(name);
-    return taken && !taken->out.fast && std::any_of(entries_.begin(), entries_.end(), [](const Entry& e) { return e.out.fast; });
-  }
-
   // What ran becomes the decision; the prediction is held against it.
   void settle(const std::string& which, const report::Attempt& a) {
     // A result that cannot be compared (dropout of the framework's own) still shows which backend ran.

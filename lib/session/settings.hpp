@@ -24,11 +24,12 @@ struct Services {
 };
 
 struct Requirement {
-  enum class Kind { fast, close, backend } kind = Kind::fast;
+  enum class Kind { fast, close, backend, slowdown } kind = Kind::fast;
   std::vector<std::string> backends;
+  double ratio = 1;  // of slowdown
   std::string text;  // as given
 };
-// "fast", "close" or "backend=NAME[,NAME]".
+// "fast", "close", "backend=NAME[,NAME]" or "slowdown=RATIO".
 core::Result<Requirement> parse_requirement(std::string_view text);
 
 struct Settings {

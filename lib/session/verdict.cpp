@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 
 #include "report/timing.hpp"
+#include "session/cost.hpp"
 
 namespace dd::session {
 namespace {
@@ -20,12 +20,6 @@ const Candidate* find(const Case& c, const std::string& name) {
   for (const Candidate& candidate : c.candidates)
     if (candidate.backend == name) return &candidate;
   return nullptr;
-}
-
-const Attempt* attempt_under(const Candidate& c, std::string_view policy) {
-  for (const Attempt& a : c.attempts)
-    if (a.policy == policy) return &a;
-  return c.attempts.empty() ? nullptr : &c.attempts.front();
 }
 
 // Silent work on the operands of a product: then the kernel did not work on what was asked for.
@@ -79,30 +73,20 @@ std::string first_reason(const Case& c, bool fast_only) {
 
 // What the choice costs against the best other backend, when the timings can tell them apart.
 void add_cost(Case& c, const Candidate& selected) {
-  // Only like is compared with like: the same mode, the same clock, the same state of the caches.
-  const Attempt* own_attempt = nullptr;
-  const auto timed = [&](const Attempt& a) {
-    return a.timing && a.timing->runs > 2 && a.timing->median > 0 &&
-           (!own_attempt || (a.mode == own_attempt->mode && a.timing->method == own_attempt->timing->method));
-  };
-  const auto timing = [&](const Candidate& candidate) -> const report::Timing* {
-    const auto a = std::find_if(candidate.attempts.begin(), candidate.attempts.end(), timed);
-    return a == candidate.attempts.end() || (candidate.eligibility == "blocked" && &candidate != &selected) ? nullptr : &*a->timing;
-  };
-  const auto first = std::find_if(selected.attempts.begin(), selected.attempts.end(), timed);
-  if (first == selected.attempts.end()) return;
-  own_attempt = &*first;
-  const report::Timing* own = &*first->timing;
-  const Candidate* best = nullptr;
-  for (const Candidate& other : c.candidates)
-    if (&other != &selected && timing(other) && (!best || timing(other)->median < timing(*best)->median)) best = &other;
-  if (!best) return;
-  const double ratio = own->median / timing(*best)->median;
-  const double noise = std::max({own->spread, timing(*best)->spread, report::quiet_spread});
-  if (noise > report::noisy_spread) c.verdict.because.push_back("timings are too noisy to rank");
-  else if (ratio > 1 + noise) c.verdict.because.push_back(fmt::format("{} took {:.2f} times as long as {}", selected.backend, ratio, best->backend));
-  else if (ratio < 1 - noise) c.verdict.because.push_back(fmt::format("the next best, {}, took {:.2f} times as long", best->backend, 1 / ratio));
-  else c.verdict.because.push_back(fmt::format("no difference to {} beyond the noise", best->backend));
+  const Cost cost = cost_of(c, selected);
+  if (!cost.best) return;
+  const double ratio = cost.ratio();
+  if (ratio > 1 + cost.noise) c.verdict.because.push_back(fmt::format("{} took {:.2f} times as long as {}", selected.backend, ratio, cost.best_name));
+  else if (1 / ratio > 1 + cost.noise) c.verdict.because.push_back(fmt::format("the next best, {}, took {:.2f} times as long", cost.best_name, 1 / ratio));
+  else if (cost.noise > report::noisy_spread) c.verdict.because.push_back("timings are too noisy to rank");
+  else c.verdict.because.push_back(fmt::format("no difference to {} beyond the noise", cost.best_name));
+}
+
+// The finding that no GPU can be used here at all; then what else keeps the backends off is beside the point.
+const report::Finding* no_gpu(const Case& c) {
+  for (const report::Finding& f : c.findings)
+    if (f.status == "unmet" && (f.id == "ENV020" || f.id == "ENV022")) return &f;
+  return nullptr;
 }
 
 void no_selection(Case& c) {
@@ -121,6 +105,11 @@ void no_selection(Case& c) {
   }
   c.verdict.status = Status::no_path;
   add_reasons(c, false);
+  if (const report::Finding* absent = no_gpu(c)) {
+    c.verdict.summary = fmt::format("no GPU can be used here: {}, {}", absent->id, absent->title);
+    c.verdict.because.push_back("fix: ask about a GPU that is not here with a profile, as in --target h100-sxm; `dispatchdoctor devices` lists them");
+    return;
+  }
   const std::string reason = first_reason(c, c.decision.policy == "allow");
   const bool forced = c.decision.policy.rfind("force ", 0) == 0;
   if (forced) {
@@ -153,7 +142,8 @@ void selection(Case& c, const Candidate& selected) {
                                               a->comparison->guard_damaged > 0 ? ", and memory outside the result was written" : ""));
     return;
   }
-  const std::string trust = a && a->outcome == Outcome::mistrusted ? " (close, but the data could not tell)" : "";
+  const bool beyond = a && a->comparison && a->comparison->mismatched > 0;  // of what its arithmetic can hold
+  const std::string trust = !a || a->outcome != Outcome::mistrusted ? "" : beyond ? " (its result cannot be judged: " + a->comparison->mistrust + ")" : " (close, but the data could not tell)";
   if (selected.fast && hidden.empty()) {
     c.verdict.status = Status::fast_path;
     c.verdict.summary = fmt::format("{} served the call{}", selected.backend, trust);
@@ -169,82 +159,10 @@ void selection(Case& c, const Candidate& selected) {
   add_cost(c, selected);
 }
 
-std::string backend_list(const std::vector<std::string>& names) {
-  std::string out;
-  for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
-  return out;
-}
-
-// The verdict speaks of the first mode; a requirement holds only where every mode that ran keeps it.
-std::string broken_in_another_mode(const Case& c, const Candidate& selected, const std::function<bool(const Candidate&)>& keeps) {
-  const Attempt* own = attempt_under(selected, "allow");
-  for (const Candidate& other : c.candidates)
-    for (const Attempt& a : other.attempts)
-      if (own && a.policy == own->policy && a.mode != own->mode && a.comparison && other.layer != "api" && !keeps(other))
-        return fmt::format("in mode {} {} served the call", a.mode, other.backend);
-  return {};
-}
-
-report::Requirement check(const Case& c, const Requirement& r) {
-  report::Requirement out{r.text, "unknown", {}};
-  const auto set = [&](bool met, std::string detail) {
-    out.status = met ? "met" : "unmet";
-    out.detail = met ? "" : std::move(detail);
-  };
-  const Status status = c.verdict.status;
-  if (r.kind == Requirement::Kind::close) {
-    bool off = false, close = false;
-    for (const Candidate& candidate : c.candidates)
-      for (const Attempt& a : candidate.attempts) {
-        off = off || a.outcome == Outcome::off;
-        close = close || a.outcome == Outcome::matched;
-      }
-    if (off) set(false, "a result is not close to the reference");
-    else if (close) set(true, {});
-    else out.detail = "no result could be judged";
-    return out;
-  }
-  if (status == Status::undetermined) {
-    out.detail = c.verdict.summary;
-    return out;
-  }
-  const Candidate* selected = c.decision.selected ? find(c, *c.decision.selected) : nullptr;
-  const bool fast = r.kind == Requirement::Kind::fast;
-  const auto keeps = [&](const Candidate& k) { return fast ? k.fast : std::find(r.backends.begin(), r.backends.end(), k.backend) != r.backends.end(); };
-  const bool here = fast ? status == Status::fast_path || (status == Status::wrong_result && selected && selected->fast) : selected && keeps(*selected);
-  const std::string elsewhere = here && selected ? broken_in_another_mode(c, *selected, keeps) : std::string();
-  if (!elsewhere.empty()) set(false, elsewhere);
-  else if (fast) set(here, c.verdict.summary);
-  else set(here, selected ? fmt::format("{} was chosen, not {}", *c.decision.selected, backend_list(r.backends)) : "no backend served the call");
-  return out;
-}
-
 // The order in which the codes win.
 constexpr int precedence[] = {2, 4, 1, 3, 6, 5};
 
 }  // namespace
-
-core::Result<Requirement> parse_requirement(std::string_view text) {
-  Requirement r;
-  r.text = text;
-  if (text == "fast") return r;
-  if (text == "close") {
-    r.kind = Requirement::Kind::close;
-    return r;
-  }
-  constexpr std::string_view prefix = "backend=";
-  if (text.substr(0, prefix.size()) == prefix) {
-    r.kind = Requirement::Kind::backend;
-    text.remove_prefix(prefix.size());
-    while (!text.empty()) {
-      const std::size_t comma = text.find(',');
-      if (comma != 0) r.backends.emplace_back(text.substr(0, comma));
-      text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
-    }
-    if (!r.backends.empty()) return r;
-  }
-  return core::Problem{"--require", r.text, "fast, close or backend=NAME[,NAME]", "no such requirement", {}, 0};
-}
 
 void set_verdict(Case& c) {
   c.verdict = {};
@@ -253,8 +171,10 @@ void set_verdict(Case& c) {
   if (selected && selected->grade == report::Grade::traced) c.verdict.grade = report::Grade::traced;
   if (selected) selection(c, *selected);
   else no_selection(c);
-  const bool anything = std::any_of(c.candidates.begin(), c.candidates.end(), [](const Candidate& candidate) {
-    return std::any_of(candidate.attempts.begin(), candidate.attempts.end(), [](const Attempt& a) {
+  // What is unavailable was not executed either, except where a framework's own choice showed without a result.
+  const bool anything = std::any_of(c.candidates.begin(), c.candidates.end(), [&](const Candidate& candidate) {
+    return std::any_of(candidate.attempts.begin(), candidate.attempts.end(), [&](const Attempt& a) {
+      if (a.outcome == Outcome::unavailable) return &candidate == selected;
       return a.outcome != Outcome::blocked && a.outcome != Outcome::not_tried && a.outcome != Outcome::predicted;
     });
   });
@@ -276,15 +196,6 @@ void set_verdict(Case& c) {
   }
 }
 
-void check_requirements(Case& c, std::span<const Requirement> requirements, bool unknown_passes) {
-  c.requirements.clear();
-  for (const Requirement& r : requirements) {
-    report::Requirement checked = check(c, r);
-    if (checked.status == "unknown" && unknown_passes) checked.detail += checked.detail.empty() ? "passed by --unknown pass" : "; passed by --unknown pass";
-    c.requirements.push_back(std::move(checked));
-  }
-}
-
 bool tested(const Case& c) {
   for (const Candidate& candidate : c.candidates)
     for (const Attempt& a : candidate.attempts)
@@ -302,11 +213,9 @@ int exit_code_of(const Case& c, bool forced) {
     }
   if (fault) return 4;
   if (off) return 1;
-  for (const report::Requirement& r : c.requirements) {
-    const bool passed = r.status == "met" || (r.status == "unknown" && r.detail.find("--unknown pass") != std::string::npos);
-    if (!passed) return 3;
-  }
-  if (forced && !c.decision.selected && c.verdict.status != Status::undetermined) return 3;
+  const int missed = requirements_code(c);
+  if (missed == 3 || (forced && !c.decision.selected && c.verdict.status != Status::undetermined)) return 3;
+  if (missed != 0) return missed;
   // A prediction is a diagnosis too, as long as it decides.
   return tested(c) || (predicted(c) && c.verdict.status != Status::undetermined) ? 0 : 5;
 }

@@ -13,6 +13,8 @@ namespace dd::session {
 void set_verdict(report::Case& c);
 // Fills requirements; `unknown_passes` is --unknown pass.
 void check_requirements(report::Case& c, std::span<const Requirement> requirements, bool unknown_passes);
+// What the requirements alone make of it: 0, 3, or 6 when nothing but performance was missed.
+int requirements_code(const report::Case& c);
 // 0..6 of one case. `forced`: the user forced a path, so that its failure counts as 3.
 int exit_code_of(const report::Case& c, bool forced);
 // Of several cases: the first of 2, 4, 1, 3, 6, 5 that any of them has, else 0. No cases: 5.

@@ -268,6 +268,23 @@ bool fill_gemm(Draft& d, Problems& problems) {
   return shapes;
 }
 
+// k and v that nobody described are as q is, and so are its mistakes: said once.
+void drop_echoes(const Draft& d, Problems& problems) {
+  const auto echoes = [&](const Problem& p) {
+    const bool shape = p.field.find(".shape") == 1, type = p.field.find(".dtype") == 1;
+    const bool k_given = shape ? d.k.shape.has_value() : d.k.dtype.has_value(), v_given = shape ? d.v.shape.has_value() : d.v.dtype.has_value();
+    const bool copied = p.field[0] == 'k' ? !k_given : p.field[0] == 'v' && !k_given && !v_given;
+    if ((!shape && !type) || !copied) return false;
+    return std::any_of(problems.begin(), problems.end(), [&](const Problem& q) {
+      return q.field[0] == 'q' && q.field.substr(1) == p.field.substr(1) && q.message == p.message && q.seen == p.seen;
+    });
+  };
+  Problems kept;
+  for (const Problem& p : problems)
+    if (!echoes(p)) kept.push_back(p);
+  problems = std::move(kept);
+}
+
 }  // namespace
 
 Draft::Draft(Op which) : op(which) {
@@ -278,6 +295,7 @@ core::Result<OpSpec> finish(Draft&& d, Problems problems) {
   const bool shapes = d.op == Op::sdpa ? fill_attention(d, problems) : fill_gemm(d, problems);
   for (Problem& problem : shapes ? validate(d.spec) : validate_without_shapes(d.spec))
     problems.push_back(std::move(problem));
+  if (d.op == Op::sdpa) drop_echoes(d, problems);
   if (!problems.empty()) return problems;
   return std::move(d.spec);
 }

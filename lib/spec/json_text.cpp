@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -190,6 +191,13 @@ std::string_view type_name(JsonNode::Type type) {
 Problems read_json(std::string_view text, int first_line, const JsonSink& sink, const JsonLimits& limits) {
   if (text.size() > limits.bytes)
     return {{"", fmt::format("{} bytes", text.size()), fmt::format("at most {} bytes", limits.bytes), "the text is past a limit", {}, first_line}};
+  // The library takes a zero byte for the end of the text and would accept whatever follows it.
+  if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos) {
+    const std::string_view before = text.substr(0, zero);
+    const std::size_t line_start = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
+    const auto line = first_line + static_cast<int>(std::count(before.begin(), before.end(), '\n'));
+    return {{"", fmt::format("column {}: a zero byte, {} bytes before the end", zero - line_start + 1, text.size() - zero), "JSON", "the text is not JSON", {}, line}};
+  }
   Position position{first_line, first_line};
   Handler handler(sink, limits, position);
   nlohmann::json::sax_parse(CountingIterator(text.data(), &position), CountingIterator(text.data() + text.size(), &position), &handler);

@@ -236,6 +236,11 @@ std::vector<Entry> read_all(std::string_view text, const std::string& file, int 
   std::vector<Entry> out;
   Problems broken = read_json(text, first_line, [&](JsonNode&& record, Problems&& problems) {
     const int line = record.line;
+    if (out.size() > most_specs) return;
+    if (out.size() == most_specs) {
+      out.push_back({file, line, too_many_specs(file, line)});
+      return;
+    }
     out.push_back({file, line, with_file(read_record(record, std::move(problems)), file)});
   });
   if (!broken.empty()) out.push_back({file, broken.front().line, with_file(std::move(broken), file)});
@@ -243,6 +248,10 @@ std::vector<Entry> read_all(std::string_view text, const std::string& file, int 
 }
 
 }  // namespace
+
+core::Problem too_many_specs(const std::string& file, int line) {
+  return {"", fmt::format("more than {} specs", most_specs), "several smaller files", "the file is past a limit; what follows is left out", file, line};
+}
 
 core::Result<OpSpec> parse_json(std::string_view text, const std::string& file, int first_line) {
   std::vector<Entry> entries = read_all(text, file, first_line);
@@ -263,6 +272,10 @@ std::vector<Entry> parse_jsonl(std::string_view text, const std::string& file) {
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     if (line == 1 && record.starts_with("\xef\xbb\xbf")) record.remove_prefix(3);
     if (record.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    if (out.size() == most_specs) {
+      out.push_back({file, line, too_many_specs(file, line)});
+      break;
+    }
     out.push_back({file, line, parse_json(record, file, line)});
   }
   return out;

@@ -16,6 +16,10 @@ struct Entry {
   core::Result<OpSpec> spec;
 };
 
+// Past so many a file is cut with an error: what a case keeps in memory is some kilobytes.
+constexpr std::size_t most_specs = 100000;
+core::Problem too_many_specs(const std::string& file, int line);
+
 // One object; problems carry the file and the line of the field.
 core::Result<OpSpec> parse_json(std::string_view text, const std::string& file = {}, int first_line = 1);
 // One object or a list of objects. Text that is no JSON gives a last entry that says so.

@@ -213,6 +213,200 @@ def marked(mark, word):
     return found
 
 
+class Gate(unittest.TestCase):
+    """Requirements, modes and the order of the processor's backends."""
+    SMALL = ("sdpa", "--q", "1x2x16x16")
+
+    def test_a_performance_requirement_that_is_missed_is_6(self):
+        # Plain loops come first by order; whatever the machine does meanwhile, they are many times slower.
+        slow = ("sdpa", "--q", "1x8x512x64", "--order", "cpu-naive,cpu-flash,cpu-math")
+        code, r, _ = report(*slow, "--require", "slowdown=2")
+        self.assertEqual(code, 6)
+        requirement = r["cases"][0]["requirements"][0]
+        self.assertEqual((requirement["text"], requirement["status"]), ("slowdown=2", "unmet"))
+        self.assertRegex(requirement["detail"], r"cpu-naive took [0-9.]+ times as long as cpu-(flash|math)")
+        # A missed path counts before a missed time, and the quickest path misses nothing.
+        self.assertEqual(run(*slow, "--require", "slowdown=2", "--require", "fast")[0], 3)
+        self.assertEqual(run(*self.SMALL, "--allow", "cpu-flash", "--require", "slowdown=1")[0], 0)
+
+    def test_a_performance_requirement_of_what_is_not_here_cannot_be_decided(self):
+        words = (*self.SMALL, "--target", "h100-sxm", "--require", "slowdown=1.5")
+        self.assertEqual(run(*words)[0], 3)
+        self.assertEqual(run(*words, "--unknown", "pass")[0], 0)
+
+    def test_words_of_a_requirement_are_checked(self):
+        for word, part in (("fats", "fast?"), ("spead=2", "slowdown=RATIO"), ("slowdown=0.5", "1 or more"), ("slowdown", "slowdown=RATIO"),
+                           ("backend=cpu-flsh", "cpu-flash?"), ("backend=cpu-math,nobody", "cpu-naive")):
+            code, out, err = run(*self.SMALL, "--require", word)
+            self.assertEqual((code, out), (2, ""), word)
+            self.assertIn(part, err)
+        code, _, err = run("gemm", "--x", "8x8", "--w", "8x8", "--framework", "torch", "--target", "a10", "--require", "backend=torch-mkldn")
+        self.assertEqual(code, 2)
+        self.assertIn("torch-mkldnn?", err)
+
+    def test_every_mode_asked_for_is_answered(self):
+        code, r, _ = report(*self.SMALL, "--mode", "compiled,eager,captured")
+        case = r["cases"][0]
+        self.assertEqual(code, 0)
+        self.assertEqual((case["verdict"]["status"], case["decision"]["selected"]), ("fast-path", "cpu-flash"))
+        lines = [line for line in case["verdict"]["because"] if line.startswith("mode ")]
+        self.assertEqual([line.split(":")[0] for line in lines], ["mode compiled", "mode eager", "mode captured"])
+        self.assertIn("compiles no graphs", lines[0])
+        self.assertIn("matched, cpu-flash", lines[1])
+        for c in case["candidates"]:
+            outcomes = {a["mode"]: a["outcome"] for a in c["attempts"] if a["policy"] == "force"}
+            self.assertEqual(outcomes, {"compiled": "unavailable", "eager": "matched", "captured": "unavailable"}, c["backend"])
+        self.assertEqual(run(*self.SMALL, "--mode", "compiled,captured")[0], 5)
+
+    def test_small_products_go_to_the_library_with_the_cheaper_call(self):
+        if attempts(report("gemm", "--x", "8x8", "--w", "8x8")[1]["cases"][0])["cpu-onednn", "force"]["outcome"] == "unavailable":
+            self.skipTest("no oneDNN here")
+        for x, first in (("64x64", "cpu-blas"), ("65x64", "cpu-onednn")):
+            order = report("gemm", "--x", x, "--w", "64x64", "--deny", "cpu-naive")[1]["cases"][0]["decision"]["order"]
+            self.assertEqual(order[0], first, x)
+
+    def test_strides_of_axes_with_one_element_slow_nothing(self):
+        for words in (("gemm", "--x", "8x1", "--w", "1x8", "--x-strides", "5x3"), ("sdpa", "--q", "1x2x16x1", "--q-strides", "64x32x1x7")):
+            case = report(*words)[1]["cases"][0]
+            slow = [f["id"] for c in case["candidates"] for f in c["findings"] if f["id"] in ("CPU023", "ODN006", "FLA006")]
+            self.assertEqual(slow, [], words)
+        case = report("gemm", "--x", "8x8", "--w", "8x8", "--x-strides", "32x2")[1]["cases"][0]
+        self.assertIn("CPU023", [f["id"] for c in case["candidates"] for f in c["findings"]])
+
+    def test_what_no_backend_computes_is_told_by_rules(self):
+        for dtype in ("s8", "u8", "s4"):
+            code, r, _ = report(*self.SMALL, "--dtype", dtype)
+            self.assertEqual(code, 5, dtype)
+            ids = {c["backend"]: [f["id"] for f in c["findings"]] for c in r["cases"][0]["candidates"]}
+            self.assertIn("CPU003", ids["cpu-naive"])
+            self.assertNotIn("RUL001", sum(ids.values(), []))
+        case = report("gemm", "--x", "8x16", "--w", "16x8", "--dtype", "f4_e2m1")[1]["cases"][0]
+        self.assertEqual(attempts(case)["cpu-naive", "force"]["outcome"], "blocked")
+
+    def test_scores_beyond_the_arithmetic_are_no_wrong_result(self):
+        code, r, _ = report(*self.SMALL, "--scale", "1e300")
+        self.assertEqual(code, 5)
+        case = r["cases"][0]
+        for c in case["candidates"]:
+            self.assertEqual({a["outcome"] for a in c["attempts"]}, {"mistrusted"}, c["backend"])
+        self.assertIn("f32 arithmetic ends at 3.4e+38", case["verdict"]["summary"])
+        self.assertNotIn("NUM001", [f["id"] for c in case["candidates"] for f in c["findings"]])
+
+    def test_a_gpu_that_is_absent_is_the_first_thing_said(self):
+        code, r, _ = report(*self.SMALL, "--target", "cuda:0", "--dtype", "f64")
+        case = r["cases"][0]
+        ids = [f["id"] for f in case["findings"]]
+        if "ENV020" not in ids and "ENV022" not in ids:
+            self.skipTest("a GPU is here")
+        self.assertEqual(code, 5)
+        self.assertEqual((case["verdict"]["status"], case["verdict"]["grade"]), ("no-path", "modelled"))
+        self.assertIn("no GPU can be used here", case["verdict"]["summary"])
+        self.assertTrue(any("--target h100-sxm" in line for line in case["verdict"]["because"]))
+        self.assertIsNone(case["reference"])  # nothing to compare with it
+
+
+class Places(unittest.TestCase):
+    """Where reports go, and how mistakes read."""
+    SMALL = ("sdpa", "--q", "1x2x16x16")
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name, text=None):
+        path = os.path.join(self.folder.name, name)
+        if text is not None:
+            pathlib.Path(path).write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    def test_a_dash_is_standard_output(self):
+        before = set(os.listdir("."))
+        self.assertEqual(json.loads(run(*self.SMALL, "--json", "-")[1])["exit_code"], 0)
+        self.assertTrue(run(*self.SMALL, "--junit", "-")[1].startswith("<?xml"))
+        self.assertTrue(run(*self.SMALL, "--md", "-")[1].startswith("#"))
+        lines = self.path("two.txt", "sdpa --q 1x1x8x8\nsdpa --q 1x1x9x8\n")
+        self.assertEqual(len(json.loads(run("run", lines, "--json", "-")[1])["cases"]), 2)
+        self.assertEqual(set(os.listdir(".")), before)
+        for words in (("--json", "-", "--md", "-"), ("--json", "-", "--format", "text"), ("--junit", "-", "--format", "json")):
+            code, out, err = run(*self.SMALL, *words)
+            self.assertEqual((code, out), (2, ""), words)
+            self.assertIn("standard output takes one thing", err)
+
+    def test_places_that_cannot_be_written_are_said_before_anything_runs(self):
+        file = self.path("file", "x")
+        for option in ("--json", "--md", "--junit"):
+            for path, why in ((self.path("none/r"), "there is no folder"), (self.folder.name, "it is a folder"), (file + "/r", "is no folder")):
+                # The reference of this call alone would take longer than the limit of this test.
+                code, out, err = run("sdpa", "--q", "8x32x65536x128", option, path)
+                self.assertEqual((code, out), (2, ""), (option, path))
+                self.assertIn(why, err)
+                self.assertIn(option, err)
+        self.assertEqual(len(run(*self.SMALL, "--json", file + "/r", "--md", self.folder.name)[2].splitlines()), 3)
+
+    def test_a_link_stays_a_link(self):
+        target, link = self.path("target", "old"), self.path("link")
+        os.symlink(target, link)
+        self.assertEqual(run(*self.SMALL, "--json", link)[0], 0)
+        self.assertTrue(os.path.islink(link))
+        self.assertEqual(json.loads(pathlib.Path(target).read_text())["exit_code"], 0)
+
+    def test_bytes_behind_a_spec_are_an_error_with_their_place(self):
+        spec = b'{"op":"sdpa","q":{"shape":[1,2,8,8]}}'
+        for tail, part in ((b"\0", "zero byte"), (b"\0{}", "zero byte"), (b"\n\n\0", ":3: "), (b" x", "column 39"), (b" {}", "column 39"), (b"\x1a", "column 38")):
+            for name in ("one.json", "one.jsonl"):
+                code, _, err = run("run", self.path(name, spec + tail))
+                self.assertEqual(code, 2, (tail, name))
+                self.assertIn("the text is not JSON", err)
+                self.assertIn(part, err)
+        self.assertEqual(run("run", self.path("one.json", spec + b"\r\n \t\n"))[0], 0)
+
+    def test_mistakes_of_one_call_read_like_those_of_a_compiler(self):
+        code, out, err = run(*self.SMALL, "--deny", "nobody", "--force", "cpu-mth")
+        self.assertEqual((code, out), (2, ""))
+        lines = err.splitlines()
+        self.assertEqual(len(lines), 3)
+        self.assertTrue(all(line.startswith("dispatchdoctor: error: policy.") for line in lines[:2]))
+        self.assertEqual(lines[2], "dispatchdoctor: 2 errors, nothing was run")
+        code, out, err = run("sdpa", "--q", "64x64x1000000x512")  # does not fit
+        self.assertEqual((code, out), (2, ""))
+        self.assertTrue(err.startswith("dispatchdoctor: error: the call does not fit into memory"))
+
+    def test_bad_lines_take_one_line_each_when_quiet(self):
+        lines = self.path("bad.txt", "sdpa --q 1x1x8x8\n" + "sdpa --q 1x --dtype zz --dropout 2\n" * 3 + "gemm --x 2x3 --deny nobody\n")
+        code, out, err = run("run", lines, "-q")
+        self.assertEqual(code, 2)
+        self.assertEqual(len(err.splitlines()), 4)
+        self.assertTrue(all(f"bad.txt:{n + 2}: " in line for n, line in enumerate(err.splitlines())))
+        self.assertIn("(and 2 more)", err)
+        self.assertNotIn("error", out)
+        self.assertEqual(len(run("run", lines)[2].splitlines()), 10)  # every mistake
+
+    def test_a_mistake_of_q_is_not_said_again_of_k_and_v(self):
+        self.assertEqual(len(run("sdpa", "--q", "1x1x-3x8")[2].splitlines()), 1)
+        self.assertEqual(len(run("sdpa", "--q", "1x1x-3x8", "--k", "1x1x-3x8")[2].splitlines()), 3)  # said twice, and the count
+
+    def test_a_standard_error_that_closes_early_is_no_crash(self):
+        lines = self.path("bad.txt", "sdpa --zz\n" * 3000)
+        done = subprocess.run(["bash", "-c", 'set -o pipefail; "$0" run "$1" -q 2>&1 >/dev/null | head -n 1', BINARY, lines], capture_output=True, text=True, timeout=300)
+        self.assertIn(done.returncode, (2, 141), done.stdout)  # the code, or the end of a pipe without a reader
+        with open("/dev/full", "w") as full:
+            self.assertEqual(subprocess.run([BINARY, "run", lines, "-q"], stdout=subprocess.DEVNULL, stderr=full, timeout=300).returncode, 2)
+
+    def test_names_that_were_begun_are_found(self):
+        self.assertIn("h100-", run(*self.SMALL, "--target", "h100")[2])
+        self.assertIn("flash-dtype-unsupported", run("explain", "flash-dtype")[2])
+        self.assertIn("--json: the value is missing", run(*self.SMALL, "--json")[2])
+
+    def test_files_that_are_none_are_named_as_what_they_are(self):
+        self.assertIn("seen a folder", run("run", self.folder.name)[2])
+        self.assertIn("No such file", run("run", self.path("none.txt"))[2])
+
+    def test_columns_of_a_device_stand_apart(self):
+        for line in run("devices", "h100-sxm")[1].splitlines()[1:]:
+            self.assertRegex(line, r"^  \S+ +\S.*\S  +\S")
+        self.assertIn("80.0 GiB", run("devices", "h100-sxm")[1])
+
+
 class Hostile(unittest.TestCase):
     """Surroundings and inputs that want to break the run: each is said, none passes for success."""
     SMALL = ("sdpa", "--q", "1x2x16x16")

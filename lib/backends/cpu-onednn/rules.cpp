@@ -66,7 +66,7 @@ std::span<const Rule> rules() {
        .passing_example = "gemm --m 8 --n 8 --k 8 --dtype f32 --compute f32"},
       {.id = "ODN006", .name = "onednn-strided-operand", .title = "an operand has no axis of unit stride", .level = Level::slows,
        .blame = Blame::spec, .scope = "cpu-onednn", .applies = is_false(Id::quantized),
-       .requires_that = all({one_of(Id::x_layout, dense), one_of(Id::w_layout, dense)}),
+       .requires_that = all({any({one_of(Id::x_layout, dense), at_most(Id::m, 1), at_most(Id::k, 1)}), any({one_of(Id::w_layout, dense), at_most(Id::k, 1), at_most(Id::n, 1)})}),
        .effect = "the operand is copied to a dense matrix first",
        .fix = {"make the operand contiguous once", Keeps::function, {Change::make_contiguous}}, .source = matmul_of,
        .blocked_example = "gemm --x 8x8 --w 8x8 --x-strides 32x2", .passing_example = "gemm --x 8x8 --w 8x8 --trans-w"},

@@ -49,6 +49,7 @@ struct ReferenceValues {
   std::vector<double> bound;       // error-model limit per element
   std::vector<std::int64_t> shape, rows, masked_rows;
   std::string name, accumulate, bound_text, scope, mistrust;
+  std::string beyond_range;  // what the arithmetic of the call cannot hold, so that a result may be infinite or NaN by right
   double seconds = 0;
   bool freivalds = false;          // past the budget: check the rest of a result with freivalds_check
 };

@@ -71,6 +71,12 @@ std::vector<double> attention_bound(const AttentionProblem& p, const AttentionRe
   return bound;
 }
 
+// "scores reach 6e+300, f32 arithmetic ends at 3.4e+38", or empty. `sizes` are bounds of what is added up.
+std::string beyond(const char* what, const std::vector<double>& sizes, const char* arithmetic, double greatest) {
+  const double reached = sizes.empty() ? 0 : *std::max_element(sizes.begin(), sizes.end());
+  return reached > greatest ? fmt::format("{} reach {:.2g}, {} arithmetic ends at {:.2g}", what, reached, arithmetic, greatest) : std::string();
+}
+
 core::Result<ReferenceValues> attention(const spec::OpSpec& spec, const core::TensorMap& inputs, double budget, const RunOptions& run) {
   const AttentionProblem p = attention_problem(spec, inputs);
   if (const auto errors = attention_errors(p); !errors.empty()) return failed(errors.front());
@@ -92,6 +98,7 @@ core::Result<ReferenceValues> attention(const spec::OpSpec& spec, const core::Te
   if (!r.ok()) return failed(r.error);
   const DType in = spec.attention().q.dtype;
   out.bound = attention_bound(p, r, in, in, spec.flags.tf32);
+  if (in != DType::f64) out.beyond_range = beyond("scores", r.score_bound, "f32", core::info(DType::f32).max_finite);
   out.values = std::move(r.out);
   for (std::size_t row = 0; row < r.lse.size(); ++row)
     if (std::isinf(r.lse[row]) && r.lse[row] < 0) out.masked_rows.push_back(out.rows.empty() ? static_cast<std::int64_t>(row) : out.rows[row]);
@@ -148,6 +155,7 @@ core::Result<ReferenceValues> gemm(const spec::OpSpec& spec, const core::TensorM
   }
   if (!r.ok()) return failed(r.error);
   out.bound = gemm_bound(spec, p, r);
+  if (spec::compute_of(spec.gemm(), spec.flags) == spec::Compute::f16) out.beyond_range = beyond("sums", r.abs_sum, "f16", core::info(DType::f16).max_finite);
   out.values = std::move(r.out);
   fit(out.values, spec::out_dtype(spec.gemm()));
   out.name = spec.gemm().quant ? "quantized matrix product, double accumulation" : "matrix product, double accumulation";

@@ -15,6 +15,10 @@ struct TextOptions {
 std::string render_text(const Report& report, const TextOptions& options);
 // One case alone, as `run` prints while it goes.
 std::string render_case(const Case& c, const TextOptions& options);
+// A problem without the file and line that it begins with, where the id of the case says them already.
+std::string without_place(const Case& c, const std::string& problem);
+// The first problem of a case that could not be run, and how many more there are.
+std::string problem_line(const Case& c);
 // One line for a case in a batch: "ok", "off", … id, title, verdict.
 std::string render_case_line(const Case& c, const TextOptions& options);
 std::string render_summary(const Report& report, const TextOptions& options);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "report/matrix.hpp"
 #include "report/render/format.hpp"
 #include "report/render/render.hpp"
 
@@ -314,6 +313,7 @@ void head(Writer& w, const Case& c) {
       modes.clear();
     } else if (because.starts_with("fix: ")) w.field("fix", because.substr(5));
     else if (because.starts_with("take care: ")) w.field("take care", because.substr(11));
+    else if (because.starts_with("mode ")) w.field("mode", because.substr(5));
     else w.field("", "because " + because);
   }
   for (const Requirement& r : c.requirements) {
@@ -347,8 +347,8 @@ void background(Writer& w, const Case& c) {
 std::string render_case(const Case& c, const TextOptions& options) {
   Writer w(options);
   if (!c.problems.empty()) {
-    w.line(fmt::format("{}  {}", w.ink("error", Ink::bad), c.id));
-    for (const std::string& p : c.problems) w.line("  " + p);
+    w.line(fmt::format("{}  {}", w.ink("error", Ink::bad), c.title.empty() ? c.id : c.title));
+    for (const std::string& p : c.problems) w.line("  " + without_place(c, p));
     return w.take();
   }
   head(w, c);
@@ -368,45 +368,6 @@ std::string render_case(const Case& c, const TextOptions& options) {
   w.line("");
   w.field("repro", c.repro);
   return w.take();
-}
-
-std::string render_case_line(const Case& c, const TextOptions& options) {
-  if (!c.problems.empty()) return fmt::format("{:<14} {}  {}\n", paint("error", Ink::bad, options.color), c.id, c.problems.front());
-  const std::string status = fmt::format("{:<13}", core::to_text(c.verdict.status));
-  std::string unmet;
-  for (const Requirement& r : c.requirements)
-    if (r.status != "met") unmet += fmt::format("  [{} {}]", r.text, r.status);
-  return fmt::format("{} {}  {}  {}{}\n", paint(status, ink_of(c.verdict.status), options.color), c.id, c.title, c.verdict.summary,
-                     paint(unmet, Ink::bad, options.color));
-}
-
-std::string render_summary(const Report& r, const TextOptions& options) {
-  std::string out;
-  const auto failed = [](const Case& c) { return c.exit_code != 0; };
-  if (std::any_of(r.cases.begin(), r.cases.end(), failed)) {
-    out += "\n" + paint("failures", Ink::bold, options.color) + "\n";
-    for (const Case& c : r.cases)
-      if (failed(c)) out += render_case_line(c, options) + (c.repro.empty() ? "" : "  repro: " + c.repro + "\n");
-  }
-  const Summary& s = r.summary;
-  out += fmt::format("\n{} cases: {} fast, {} fallback, {} no path, {} wrong, {} undetermined; {} tested{}\n", s.cases, s.fast, s.fallback,
-                     s.no_path, s.wrong, s.undetermined, s.tested, r.interrupted ? "; interrupted" : "");
-  for (const Recorded& recorded : r.recorded) out += "\n" + render_recorded(recorded);
-  return out;
-}
-
-std::string render_text(const Report& r, const TextOptions& options) {
-  if (!r.traces.empty()) return render_traces(r, options);
-  std::string out;
-  if (r.cases.size() == 1) {
-    out = render_case(r.cases.front(), options) + (r.interrupted ? "interrupted: the rest was not tried\n" : "");
-    for (const Recorded& recorded : r.recorded) out += "\n" + render_recorded(recorded);
-    return out;
-  }
-  for (const Case& c : r.cases) out += options.verbosity > 0 ? render_case(c, options) + "\n" : render_case_line(c, options);
-  out += render_summary(r, options);
-  for (const Matrix& m : r.matrices) out += "\n" + matrix_text(m);
-  return out;
 }
 
 }  // namespace dd::report

@@ -263,6 +263,13 @@ TEST_CASE("every run option does something and has its default", "[cli]") {
   CHECK(defaults.jobs == 1);
   CHECK(defaults.reference_budget_s == 10);
   CHECK(parse("sdpa --q 1x2x3x4 -vv").value().run.verbosity == 2);
+  CHECK(parse("sdpa --q 1x2x3x4 --require slowdown=1.5,fast").value().run.require == Fields{"slowdown=1.5", "fast"});
+  CHECK(fields_of("sdpa --q 1x2x3x4 --require slowdown=0.5") == Fields{"--require"});
+  CHECK(parse("sdpa --q 1x2x3x4 --json -").value().run.format == cli::Format::json);
+  CHECK_FALSE(parse("sdpa --q 1x2x3x4 --json -").value().run.json_file);
+  CHECK(fields_of("sdpa --q 1x2x3x4 --json - --junit -") == Fields{"--json"});
+  CHECK(fields_of("sdpa --q 1x2x3x4 --md - --format md") == Fields{});
+  CHECK(fields_of("record -o - -- true") == Fields{"--output"});
   CHECK(parse("sdpa --q 1x2x3x4 --require fast,backend=a,b --require close").value().run.require == Fields{"fast", "backend=a,b", "close"});
   CHECK(parse("sdpa --q 1x2x3x4 --redact=off").value().run.redact == false);
 }

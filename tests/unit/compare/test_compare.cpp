@@ -132,3 +132,23 @@ TEST_CASE("a strided output is read where it lies, and only the rows that were c
   const auto off = compare::compare(got, w, {}, {});
   CHECK(off.absolute.index == std::vector<std::int64_t>{2, 0});
 }
+
+TEST_CASE("compare: beyond the range of its arithmetic a result proves nothing, unless memory is wrong") {
+  Area area(DType::f32, 2);
+  area.put(0, not_a_number);
+  area.put(1, 1.0);
+  Wanted w;
+  w.values = {0.5, 1.0};
+  w.shape = {2};
+  const auto plain = compare::compare(area.got(2), w, {}, {});
+  CHECK(plain.verdict == "off");
+  w.beyond_range = "scores reach 1e+300";
+  const auto beyond = compare::compare(area.got(2), w, {}, {});
+  CHECK(beyond.verdict == "mistrusted");
+  CHECK(beyond.mistrust == "scores reach 1e+300");
+  Area unwritten(DType::f32, 2);
+  unwritten.put(1, 1.0);
+  CHECK(compare::compare(unwritten.got(2), w, {}, {}).verdict == "off");
+  area.put(0, 0.5);
+  CHECK(compare::compare(area.got(2), w, {}, {}).verdict == "close");
+}

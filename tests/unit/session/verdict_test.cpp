@@ -123,14 +123,56 @@ TEST_CASE("verdict: what the choice costs, unless the noise hides it") {
   CHECK(says(timed(3, 1, 0.01), "3.00 times as long as third"));
   CHECK(says(timed(1, 2, 0.01), "the next best, third"));
   CHECK(says(timed(1.04, 1, 0.01), "no difference"));
-  CHECK(says(timed(3, 1, 0.5), "too noisy"));
+  CHECK(says(timed(1.3, 1, 0.5), "too noisy"));
+  CHECK(says(timed(3, 1, 0.5), "3.00 times as long as third"));  // beyond what that noise could make
+}
+
+TEST_CASE("requirements: a slowdown is decided where the noise leaves no doubt, and only a slower path misses it") {
+  const auto status = [](double own, double other, double spread, const char* text) {
+    auto c = make({fast_blocked, slow_ok, {"third", false, Outcome::matched, ""}});
+    c.candidates[1].attempts[0].timing = report::Timing{10, own, own, spread, "", 0, 0, 0};
+    c.candidates[2].attempts[0].timing = report::Timing{10, other, other, spread, "", 0, 0, 0};
+    set_verdict(c);
+    check_requirements(c, required({text}), false);
+    return c.requirements[0].status + " " + std::to_string(exit_code_of(c, false));
+  };
+  CHECK(status(3, 1, 0.01, "slowdown=2") == "unmet 6");
+  CHECK(status(1.9, 1, 0.01, "slowdown=2") == "met 0");
+  CHECK(status(2.02, 1, 0.01, "slowdown=2") == "unknown 3");  // within the noise of the limit
+  CHECK(status(3, 1, 0.9, "slowdown=2") == "unknown 3");
+  CHECK(status(30, 1, 0.9, "slowdown=2") == "unmet 6");
+  CHECK(status(1, 3, 0.9, "slowdown=1") == "met 0");  // a speed-up never fails
+  auto blocked = make({{"quick", true, Outcome::blocked, "passed-over"}, slow_ok});
+  blocked.candidates[1].attempts[0].timing = report::Timing{10, 5, 5, 0.01, "", 0, 0, 0};
+  blocked.candidates[0].attempts[0].timing = report::Timing{10, 1, 1, 0.01, "", 0, 0, 0};
+  check_requirements(blocked, required({"slowdown=2"}), false);
+  CHECK(blocked.requirements[0].status == "met");  // what is not permitted is no alternative
+  auto untimed = make({fast_ok});
+  check_requirements(untimed, required({"slowdown=2"}), false);
+  CHECK(untimed.requirements[0].status == "unknown");
+  CHECK(exit_code_of(untimed, false) == 3);
+}
+
+TEST_CASE("verdict: without a GPU that is what is said, at the grade of rules") {
+  auto c = make({{"quick", true, Outcome::unavailable, "failed"}, {"slow", false, Outcome::blocked, "passed-over"}});
+  report::Finding f;
+  f.id = "ENV020";
+  f.title = "the driver is missing";
+  f.status = "unmet";
+  c.findings.push_back(f);
+  set_verdict(c);
+  CHECK(c.verdict.status == Status::no_path);
+  CHECK(c.verdict.grade == report::Grade::modelled);
+  CHECK(says(c.verdict.summary, "no GPU can be used here: ENV020, the driver is missing"));
+  CHECK(says(c.verdict.because.back(), "--target h100-sxm"));
 }
 
 TEST_CASE("requirements: texts that are accepted, and those that are not") {
   CHECK(parse_requirement("fast")->kind == Requirement::Kind::fast);
   CHECK(parse_requirement("close")->kind == Requirement::Kind::close);
+  CHECK(parse_requirement("slowdown=1.5")->ratio == 1.5);
   CHECK(parse_requirement("backend=a,b")->backends == std::vector<std::string>{"a", "b"});
-  for (const char* text : {"", "faster", "backend=", "backend=,", "backend"}) {
+  for (const char* text : {"", "faster", "backend=", "backend=,", "backend", "slowdown", "slowdown=", "slowdown=0.9", "slowdown=nan", "slowdown=inf", "slowdown=2x"}) {
     INFO(text);
     CHECK_FALSE(parse_requirement(text).ok());
   }

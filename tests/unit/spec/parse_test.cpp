@@ -51,6 +51,27 @@ TEST_CASE("JSON: wrong types and duplicate keys are named", "[spec]") {
   CHECK(field(R"("k":{"shape":[1,2,99999999999999999999,4]})") == "k.shape");
 }
 
+TEST_CASE("JSON: a zero byte ends nothing, and is placed", "[spec]") {
+  using namespace std::string_view_literals;
+  const auto p = only(spec::parse_json("{\"op\":\"sdpa\",\n\"q\":{\"shape\":[1,2,3,4]}}\0{}"sv, "a.json"));
+  CHECK(p.line == 2);
+  CHECK(p.seen == "column 26: a zero byte, 3 bytes before the end");
+  CHECK(p.message == "the text is not JSON");
+  CHECK(only(spec::parse_json("\0"sv)).seen == "column 1: a zero byte, 1 bytes before the end");
+}
+
+TEST_CASE("spec files: past a number of specs the rest is left out, and said", "[spec]") {
+  std::string lines, list = "[";
+  for (std::size_t i = 0; i < spec::most_specs + 2; ++i) {
+    lines += "3\n";
+    list += i ? ",3" : "3";
+  }
+  for (const auto& entries : {spec::parse_jsonl(lines, "a.jsonl"), spec::parse_json_document(list + "]", "a.json")}) {
+    REQUIRE(entries.size() == spec::most_specs + 1);
+    CHECK(only(entries.back().spec).seen == "more than 100000 specs");
+  }
+}
+
 TEST_CASE("JSON: text that is no spec", "[spec]") {
   for (const char* text : {"", "   ", "{", "[", "{]", "nul", "{\"op\":\"sdpa\",}", "{\"op\":\"sdpa\" \"q\":1}", "\xff\xfe", "{\"a\":\"\x01\"}", "1e999", "[[]]", "[1,2]", "3", "null", "\"x\"",
                            "{\"op\":\"conv\"}", "{\"q\":{}}", "{\"op\":3}"}) {
