@@ -137,7 +137,9 @@ class NativeCase : CaseWork {
       e.out.fast = b.fast;
       entries_.push_back(std::move(e));
     }
-    std::stable_sort(entries_.begin(), entries_.end(), [this](const Entry& a, const Entry& b) { return a.backend->order_for(spec_) < b.backend->order_for(spec_); });
+    // The rows come in default order; a call may change it.
+    if (std::any_of(entries_.begin(), entries_.end(), [](const Entry& e) { return e.backend->rank_for != nullptr; }))
+      std::stable_sort(entries_.begin(), entries_.end(), [this](const Entry& a, const Entry& b) { return a.backend->order_for(spec_) < b.backend->order_for(spec_); });
   }
 
   Judged judge(const Entry& e, spec::Mode mode) const {

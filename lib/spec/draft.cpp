@@ -273,10 +273,11 @@ void drop_echoes(const Draft& d, Problems& problems) {
   const auto echoes = [&](const Problem& p) {
     const bool shape = p.field.find(".shape") == 1, type = p.field.find(".dtype") == 1;
     const bool k_given = shape ? d.k.shape.has_value() : d.k.dtype.has_value(), v_given = shape ? d.v.shape.has_value() : d.v.dtype.has_value();
-    const bool copied = p.field[0] == 'k' ? !k_given : p.field[0] == 'v' && !k_given && !v_given;
+    const bool copied = p.field[0] == 'k' ? !k_given : p.field[0] == 'v' && !v_given;
     if ((!shape && !type) || !copied) return false;
+    const char source = p.field[0] == 'v' && k_given ? 'k' : 'q';
     return std::any_of(problems.begin(), problems.end(), [&](const Problem& q) {
-      return q.field[0] == 'q' && q.field.substr(1) == p.field.substr(1) && q.message == p.message && q.seen == p.seen;
+      return q.field[0] == source && q.field.substr(1) == p.field.substr(1) && q.message == p.message && q.seen == p.seen;
     });
   };
   Problems kept;

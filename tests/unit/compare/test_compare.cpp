@@ -137,8 +137,9 @@ TEST_CASE("compare: beyond the range of its arithmetic a result proves nothing, 
   Area area(DType::f32, 2);
   area.put(0, not_a_number);
   area.put(1, 1.0);
+  const std::vector<double> wanted = {0.5, 1.0};
   Wanted w;
-  w.values = {0.5, 1.0};
+  w.values = wanted;
   w.shape = {2};
   const auto plain = compare::compare(area.got(2), w, {}, {});
   CHECK(plain.verdict == "off");

@@ -55,7 +55,7 @@ TEST_CASE("JSON: a zero byte ends nothing, and is placed", "[spec]") {
   using namespace std::string_view_literals;
   const auto p = only(spec::parse_json("{\"op\":\"sdpa\",\n\"q\":{\"shape\":[1,2,3,4]}}\0{}"sv, "a.json"));
   CHECK(p.line == 2);
-  CHECK(p.seen == "column 26: a zero byte, 3 bytes before the end");
+  CHECK(p.seen == "column 25: a zero byte, 3 bytes before the end");
   CHECK(p.message == "the text is not JSON");
   CHECK(only(spec::parse_json("\0"sv)).seen == "column 1: a zero byte, 1 bytes before the end");
 }
