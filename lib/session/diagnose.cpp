@@ -56,7 +56,9 @@ class NativeCase : CaseWork {
       }
     }
     report::Case done = finish();
-    done.verdict.because.insert(done.verdict.because.end(), modes_.begin(), modes_.end());
+    done.verdict.because.insert(done.verdict.because.end(), modes_.lines.begin(), modes_.lines.end());
+    // The verdict speaks of the main mode; one before it that does not exist here differs in nothing.
+    if (spec_.mode == main_mode_) done.verdict.summary += modes_.difference;
     return done;
   }
 
@@ -251,7 +253,7 @@ class NativeCase : CaseWork {
   const bool here_ = on_this_machine(spec_.context.target);
   spec::Mode main_mode_ = spec::Mode::eager;
   std::vector<ModeRun> by_mode_;  // what the dispatcher did, mode by mode
-  std::vector<std::string> modes_;
+  ModesCompared modes_;
 };
 
 }  // namespace

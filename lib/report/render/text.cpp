@@ -313,7 +313,6 @@ void head(Writer& w, const Case& c) {
       modes.clear();
     } else if (because.starts_with("fix: ")) w.field("fix", because.substr(5));
     else if (because.starts_with("take care: ")) w.field("take care", because.substr(11));
-    else if (because.starts_with("mode ")) w.field("mode", because.substr(5));
     else w.field("", "because " + because);
   }
   for (const Requirement& r : c.requirements) {
