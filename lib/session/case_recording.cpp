@@ -76,9 +76,8 @@ void CaseWork::hold_modes(Entry& e) {
   if (one.empty() || other.empty()) return;  // nothing was seen in one of them, so nothing can be said
   e.facts.set(Id::run_same_kernels, one == other, Provenance::measured, fmt::format("eager: {}; captured: {}", listed(one), listed(other)));
   add_found(e, dispatch::recording_rules());
-  if (one == other)
-    for (report::Attempt& a : e.out.attempts)
-      if (&a == captured) a.evidence.notes.push_back("the same kernels as in eager mode");
+  for (report::Attempt& a : e.out.attempts)
+    if (a.mode == "captured" && ran(a.outcome) && kernel_counts(a.evidence) == one) a.evidence.notes.push_back("the same kernels as in eager mode");
 }
 
 void CaseWork::add_limits(report::Timing& timing) const {
