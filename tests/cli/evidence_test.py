@@ -391,7 +391,7 @@ class Pasted(Base):
         self.assertTrue(any(i.startswith("TFL") for i in ids), ids)
         self.assertNotIn("EVD061", ids)  # the reason stands for it
         self.assertNotIn("EVD062", ids)
-        self.assertEqual((t["verdict"]["sdpa"], t["grade"]), ("no-path", "asked"))
+        self.assertEqual((t["verdict"]["sdpa"], t["grade"]), ("cannot-tell", "asked"))
         self.assertIn("TEF014", ids)
         self.assertNotIn("TEF013", ids)
 

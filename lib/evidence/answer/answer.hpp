@@ -18,7 +18,7 @@ struct Tally {
 };
 using Tallies = std::map<std::string, Tally>;
 
-// no_path: the call failed, nothing ran.
+// no_path: the call failed, nothing ran; in words cannot-tell, for there is no path to tell of (the reason says it failed).
 enum class PathVerdict : unsigned char { none, fast_path, fallback, mixed, cannot_tell, no_path };
 std::string_view verdict_name(PathVerdict verdict);
 

@@ -6,7 +6,7 @@
 namespace dd::evidence {
 
 std::string_view verdict_name(PathVerdict verdict) {
-  static constexpr std::string_view names[] = {"none", "fast-path", "fallback", "mixed", "cannot-tell", "no-path"};
+  static constexpr std::string_view names[] = {"none", "fast-path", "fallback", "mixed", "cannot-tell", "cannot-tell"};
   return names[static_cast<std::size_t>(verdict)];
 }
 

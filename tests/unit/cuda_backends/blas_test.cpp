@@ -18,10 +18,6 @@ std::string calls_of(cuda::Library library, const char* symbol) {
 std::string cublas_calls() { return calls_of(cuda::Library::cublas, "dd_fake_cublas_calls"); }
 std::string lt_calls() { return calls_of(cuda::Library::cublaslt, "dd_fake_cublaslt_calls"); }
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-bool noted(const backends::RunResult& r, const std::string& part) {
-  return std::any_of(r.evidence.notes.begin(), r.evidence.notes.end(), [&](const std::string& n) { return contains(n, part); });
-}
 bool has_copy(const backends::RunResult& r) {
   return std::any_of(r.evidence.conversions.begin(), r.evidence.conversions.end(), [](const report::Conversion& c) { return c.kind == "copy" || c.kind == "cast"; });
 }

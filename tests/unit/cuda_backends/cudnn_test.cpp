@@ -21,15 +21,11 @@ std::string calls() {
   REQUIRE(cuda::library(cuda::Library::cudnn).find(tell, "dd_fake_cudnn_calls"));
   return tell();
 }
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-bool noted(const backends::RunResult& r, const std::string& part) {
-  return std::any_of(r.evidence.notes.begin(), r.evidence.notes.end(), [&](const std::string& n) { return contains(n, part); });
-}
-spec::OpSpec plain() { return attention(DType::f16, 1, 2, 2, 24, 40, 16, 16); }
+spec::OpSpec fused_call() { return attention(DType::f16, 1, 2, 2, 24, 40, 16, 16); }
 
 backends::RunResult expect_error(const char* mode, Outcome outcome, const std::string& code, const std::string& text) {
   const Mode as(mode);
-  auto r = run("cudnn", plain());
+  auto r = run("cudnn", fused_call());
   INFO(mode << ": " << (r.error ? r.error->code + " " + r.error->text : std::string("no error")));
   CHECK(r.outcome == outcome);
   REQUIRE(r.error);
@@ -81,7 +77,7 @@ TEST_CASE("the graph computes attention: types, alignments, groups, masks, layou
 TEST_CASE("cuDNN's answer comes with the result: every engine, the plan, its workspace", "[cudnn]") {
   if (!built()) return;
   calls();
-  const auto r = run("cudnn", plain());
+  const auto r = run("cudnn", fused_call());
   CHECK(contains(calls(), "engine 2 operations 1 workspace 4096"));  // without a mask it is one operation
   REQUIRE(r.asked);
   const report::Asked& a = *r.asked;
@@ -99,11 +95,11 @@ TEST_CASE("cuDNN's answer comes with the result: every engine, the plan, its wor
   CHECK(noted(r, "candidate 2: eng1_k24=5"));
   REQUIRE(r.evidence.library_calls.size() == 1);
   CHECK(r.evidence.library_calls[0].detail == "plan eng2_k24=6, workspace 4096 bytes");
-  auto causal = plain();
+  auto causal = fused_call();
   of(causal).is_causal = true;
   run("cudnn", causal);
   CHECK_FALSE(contains(calls(), "operations 1 "));  // the composite graph
-  auto masked = plain();
+  auto masked = fused_call();
   of(masked).mask = spec::MaskSpec{DType::boolean, {24, 40}, {}, 0, "random", false};
   const auto written = run("cudnn", masked);
   REQUIRE(written.evidence.conversions.size() == 1);
@@ -112,7 +108,7 @@ TEST_CASE("cuDNN's answer comes with the result: every engine, the plan, its wor
 
 TEST_CASE("captured: the replay computes the same, and the work is a node", "[cudnn]") {
   if (!built()) return;
-  auto s = plain();
+  auto s = fused_call();
   s.mode = spec::Mode::captured;
   check_close("cudnn", s);
   const auto r = run("cudnn", s);
@@ -137,15 +133,15 @@ TEST_CASE("refusals by cuDNN, in its own words", "[cudnn]") {
   CHECK(odd.outcome == Outcome::refused);
   REQUIRE(odd.error);
   CHECK(contains(odd.error->text, "multiple of 8"));
-  check_close("cudnn", plain());  // and the next call works
+  check_close("cudnn", fused_call());  // and the next call works
 }
 
 TEST_CASE("a plan that cannot be built is passed over, and said", "[cudnn]") {
   if (!built()) return;
   {
     const Mode as("first-plan-fails");
-    check_close("cudnn", plain());
-    const auto r = run("cudnn", plain());
+    check_close("cudnn", fused_call());
+    const auto r = run("cudnn", fused_call());
     CHECK(noted(r, "candidate 1: eng2_k24=6, Hopper, composite graph, could not be built: "));
     CHECK(noted(r, "the stand-in cannot compile this plan"));
     CHECK(r.evidence.library_calls.at(0).detail == "plan eng1_k24=5, workspace 0 bytes");
@@ -161,13 +157,13 @@ TEST_CASE("what goes wrong when it runs", "[cudnn]") {
   expect_error("execute=4004", Outcome::out_of_memory, "CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED", "told to fail");
   expect_error("execute=3000", Outcome::refused, "CUDNN_STATUS_NOT_SUPPORTED", "told to fail");
   const Mode as("leaves");
-  const auto judged = run_and_compare(*backends::find_backend("cudnn", spec::Op::sdpa), plain());
+  const auto judged = run_and_compare(*backends::find_backend("cudnn", spec::Op::sdpa), fused_call());
   CHECK(judged.comparison.unwritten == 1 * 2 * 24 * 16);
 }
 
 TEST_CASE("dropout has no reference, so it is not run", "[cudnn]") {
   if (!built()) return;
-  auto s = plain();
+  auto s = fused_call();
   of(s).dropout_p = 0.25;
   const auto r = run("cudnn", s);
   CHECK(r.outcome == Outcome::unavailable);
@@ -177,8 +173,8 @@ TEST_CASE("dropout has no reference, so it is not run", "[cudnn]") {
 
 TEST_CASE("a release without device properties runs all the same", "[cudnn-old]") {
   if (!built()) return;
-  check_close("cudnn", plain());
-  const auto r = run("cudnn", plain());
+  check_close("cudnn", fused_call());
+  const auto r = run("cudnn", fused_call());
   REQUIRE(r.asked);
   CHECK(r.asked->version == "9.1.0");
   CHECK(r.asked->engines.size() == 3);
@@ -194,22 +190,22 @@ TEST_CASE("a library that is not there is unavailable, with the finding", "[cudn
   CHECK_FALSE(there.available);
   REQUIRE(there.finding_ids.size() == 1);
   CHECK((there.finding_ids[0] == "ENV025" || there.finding_ids[0] == "RUL013"));
-  CHECK(run("cudnn", plain()).outcome == Outcome::unavailable);
+  CHECK(run("cudnn", fused_call()).outcome == Outcome::unavailable);
 }
 
 TEST_CASE("an error that spoils the context is found when it is waited for", "[cudnn-illegal]") {
   if (!built()) return;
-  const auto r = run("cudnn", plain());
+  const auto r = run("cudnn", fused_call());
   CHECK(r.outcome == Outcome::failed);
   REQUIRE(r.error);
   CHECK(r.error->code == "CUDA_ERROR_ILLEGAL_ADDRESS");
-  CHECK(run("cudnn", plain()).outcome == Outcome::failed);
+  CHECK(run("cudnn", fused_call()).outcome == Outcome::failed);
 }
 
 TEST_CASE("work that cannot be captured says so", "[cudnn-no-capture]") {
   if (!built()) return;
-  check_close("cudnn", plain());
-  auto s = plain();
+  check_close("cudnn", fused_call());
+  auto s = fused_call();
   s.mode = spec::Mode::captured;
   const auto r = run("cudnn", s);
   CHECK(r.outcome == Outcome::refused);

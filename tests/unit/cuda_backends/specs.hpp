@@ -1,5 +1,7 @@
 // Specs of small calls on a device, and one attempt at them.
 #pragma once
+#include <algorithm>
+
 #include "../backends/cases.hpp"
 
 namespace dd::test {
@@ -47,6 +49,11 @@ inline backends::RunResult run(const char* name, const spec::OpSpec& s) {
   const backends::Backend* backend = backends::find_backend(name, s.is_attention() ? spec::Op::sdpa : spec::Op::gemm);
   REQUIRE(backend);
   return run_and_compare(*backend, s).run;
+}
+
+inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+inline bool noted(const backends::RunResult& r, const std::string& part) {
+  return std::any_of(r.evidence.notes.begin(), r.evidence.notes.end(), [&](const std::string& n) { return contains(n, part); });
 }
 
 }  // namespace dd::test
