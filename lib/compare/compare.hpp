@@ -27,8 +27,8 @@ struct Wanted {
   std::vector<std::int64_t> rows;    // flat row numbers (all axes but the last) that `values` holds; empty: all
   std::vector<std::int64_t> masked_rows;  // rows with nothing to attend to, ascending
   std::string bound_text;            // how the bound was made
-  std::string beyond_range;          // why even a right backend may give infinities or NaN; then no mismatch proves it wrong
-  std::string mistrust;              // known before the run: why the data cannot tell right from wrong
+  std::string mistrust = {};         // known before the run: why the data cannot tell right from wrong
+  std::string beyond_range = {};     // why even a right backend may give infinities or NaN; then no mismatch proves it wrong
   bool masked_rows_are_zero = true;  // the reference's convention for them (else NaN)
 };
 

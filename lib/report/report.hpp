@@ -139,7 +139,7 @@ struct Candidate {
   std::vector<Finding> findings;
   std::vector<Attempt> attempts;
   std::optional<Asked> asked;
-  std::vector<Answer> answers;
+  std::vector<Answer> answers = {};
 };
 
 struct Step {
