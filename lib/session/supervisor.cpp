@@ -22,6 +22,8 @@ constexpr double compile_patience = 300;           // seconds beyond the limit o
 constexpr int tick_ms = 20;                        // how often memory, the clock and Ctrl-C are looked at
 constexpr std::size_t printed_limit = 32 << 10;    // of what an attempt prints: its beginning and its end
 
+}  // namespace
+
 // Keeps the beginning and the end of a text of any length.
 class BoundedText {
  public:
@@ -52,6 +54,8 @@ class BoundedText {
   std::string head_, tail_;
   std::size_t dropped_ = 0;
 };
+
+namespace {
 
 std::string signal_name(int signal) {
   const char* name = ::sigabbrev_np(signal);
