@@ -208,7 +208,7 @@ class RealTorch(unittest.TestCase):
     def test_an_entry_point_that_is_not_there(self):
         hidden = ("import sys\nclass Find:\n    def find_spec(self, name, path=None, target=None):\n        if name != 'attempt': return None\n"
                   "        import torch\n        del torch._int_mm\n        import matmul\n"
-                  "        matmul._entry = lambda torch, name: (_ for _ in ()).throw(LookupError(f'torch {torch.__version__} has no {name}'))\n"
+                  "        matmul.entry = lambda torch, name: (_ for _ in ()).throw(LookupError(f'torch {torch.__version__} has no {name}'))\n"
                   "        return None\nsys.meta_path.insert(0, Find())\n")
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, "sitecustomize.py").write_text(hidden)
