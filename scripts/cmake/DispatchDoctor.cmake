@@ -140,13 +140,22 @@ function(dd_compile_part target name regex option)
   set_property(TARGET ${target} PROPERTY SOURCES ${sources} $<TARGET_OBJECTS:${target}_${name}>)
 endfunction()
 
+# What a test calls is optimised; its own lines need not be. dd_plain_test for those of Catch2, dd_plain_program for others.
+function(dd_plain_test name)
+  target_compile_options(${name} PRIVATE -O0)
+  dd_precompile(${name} tests "${PROJECT_SOURCE_DIR}/tests/support/catch.hpp")
+endfunction()
+function(dd_plain_program name)
+  target_compile_options(${name} PRIVATE -O0)
+  dd_precompile(${name} tables)
+endfunction()
+
 function(dd_add_test name)
   cmake_parse_arguments(ARG "OPTIMIZE" "" "SOURCES;DEPS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE dd_test_support ${ARG_DEPS})
-  if(NOT ARG_OPTIMIZE) # what a test calls is optimised; its own lines need not be
-    target_compile_options(${name} PRIVATE -O0)
-    dd_precompile(${name} tests "${PROJECT_SOURCE_DIR}/tests/support/catch.hpp")
+  if(NOT ARG_OPTIMIZE)
+    dd_plain_test(${name})
   endif()
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES
