@@ -6,6 +6,16 @@
 
 namespace dd::session {
 
+const report::Candidate* candidate_named(const report::Case& c, std::string_view name) {
+  for (const report::Candidate& candidate : c.candidates)
+    if (candidate.backend == name) return &candidate;
+  return nullptr;
+}
+
+const report::Candidate* selected_of(const report::Case& c) {
+  return c.decision.selected ? candidate_named(c, *c.decision.selected) : nullptr;
+}
+
 const report::Attempt* attempt_under(const report::Candidate& c, std::string_view policy) {
   for (const report::Attempt& a : c.attempts)
     if (a.policy == policy) return &a;

@@ -16,6 +16,9 @@ struct Cost {
   double ratio() const { return own->median / best->median; }
 };
 
+// nullptr when the case has none of that name; selected_of also when nothing was chosen.
+const report::Candidate* candidate_named(const report::Case& c, std::string_view name);
+const report::Candidate* selected_of(const report::Case& c);
 // The attempt that the dispatcher itself made, or the first of all.
 const report::Attempt* attempt_under(const report::Candidate& c, std::string_view policy);
 Cost cost_of(const report::Case& c, const report::Candidate& selected);

@@ -1,5 +1,6 @@
 // The gate: what --require asks for, held against a case.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -19,18 +20,6 @@ using report::Outcome;
 using report::Status;
 
 constexpr std::string_view slowdown_prefix = "slowdown=";
-
-const Candidate* selected_of(const Case& c) {
-  for (const Candidate& candidate : c.candidates)
-    if (candidate.backend == c.decision.selected) return &candidate;
-  return nullptr;
-}
-
-std::string backend_list(const std::vector<std::string>& names) {
-  std::string out;
-  for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
-  return out;
-}
 
 // The verdict speaks of the first mode; a requirement holds only where every mode that ran keeps it.
 std::string broken_in_another_mode(const Case& c, const Candidate& selected, const std::function<bool(const Candidate&)>& keeps) {
@@ -97,7 +86,7 @@ report::Requirement check(const Case& c, const Requirement& r) {
   const std::string elsewhere = here && selected ? broken_in_another_mode(c, *selected, keeps) : std::string();
   if (!elsewhere.empty()) set(false, elsewhere);
   else if (fast) set(here, c.verdict.summary);
-  else set(here, selected ? fmt::format("{} was chosen, not {}", *c.decision.selected, backend_list(r.backends)) : "no backend served the call");
+  else set(here, selected ? fmt::format("{} was chosen, not {}", *c.decision.selected, fmt::join(r.backends, ", ")) : "no backend served the call");
   return out;
 }
 

@@ -16,12 +16,6 @@ using report::Case;
 using report::Outcome;
 using report::Status;
 
-const Candidate* find(const Case& c, const std::string& name) {
-  for (const Candidate& candidate : c.candidates)
-    if (candidate.backend == name) return &candidate;
-  return nullptr;
-}
-
 // Silent work on the operands of a product: then the kernel did not work on what was asked for.
 std::string hidden_work(const Case& c, const Candidate& selected) {
   if (c.title.rfind("gemm", 0) != 0) return {};
@@ -57,7 +51,7 @@ std::string reason_of(const Candidate& c, const report::Step& step) {
 void add_reasons(Case& c, bool fast_only) {
   for (const report::Step& step : c.decision.steps) {
     if (step.action == "chosen") return;
-    const Candidate* candidate = find(c, step.backend);
+    const Candidate* candidate = candidate_named(c, step.backend);
     if (!candidate || (fast_only && !candidate->fast)) continue;
     c.verdict.because.push_back(fmt::format("{}: {}", step.backend, reason_of(*candidate, step)));
   }
@@ -65,7 +59,7 @@ void add_reasons(Case& c, bool fast_only) {
 
 std::string first_reason(const Case& c, bool fast_only) {
   for (const report::Step& step : c.decision.steps) {
-    const Candidate* candidate = find(c, step.backend);
+    const Candidate* candidate = candidate_named(c, step.backend);
     if (step.action != "chosen" && candidate && (!fast_only || candidate->fast)) return fmt::format("{} ({})", step.backend, reason_of(*candidate, step));
   }
   return {};
@@ -115,7 +109,7 @@ void no_selection(Case& c) {
   if (forced) {
     const std::string name = c.decision.policy.substr(6);
     const auto step = std::find_if(c.decision.steps.begin(), c.decision.steps.end(), [&](const report::Step& s) { return s.backend == name; });
-    const Candidate* candidate = find(c, name);
+    const Candidate* candidate = candidate_named(c, name);
     c.verdict.because.clear();
     if (step != c.decision.steps.end() && candidate) {
       c.verdict.because.push_back(fmt::format("{}: {}", name, reason_of(*candidate, *step)));
@@ -167,7 +161,7 @@ constexpr int precedence[] = {2, 4, 1, 3, 6, 5};
 void set_verdict(Case& c) {
   c.verdict = {};
   c.verdict.grade = report::Grade::ran;
-  const Candidate* selected = c.decision.selected ? find(c, *c.decision.selected) : nullptr;
+  const Candidate* selected = selected_of(c);
   if (selected && selected->grade == report::Grade::traced) c.verdict.grade = report::Grade::traced;
   if (selected) selection(c, *selected);
   else no_selection(c);

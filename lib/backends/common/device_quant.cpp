@@ -37,10 +37,8 @@ double number_at(const ops::TensorView& v, std::int64_t g, std::int64_t n) {
   return ops::load(v.data, v.dtype, v.offset + g * v.stride[0] + n * v.stride[1]);
 }
 
-}  // namespace
-
-namespace {
 bool has_signed_codes(DType t) { return t == DType::s4 || t == DType::s8; }
+
 }  // namespace
 
 bool weights_only(const ops::GemmProblem& p) {
