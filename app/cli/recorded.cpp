@@ -65,9 +65,21 @@ std::vector<const report::Finding*> slowing(const report::Case& c) {
   return out;
 }
 
+// The layer above does not call the function at all: then the dispatcher's reasons are beside the point. The verdict names that rule.
+const report::Finding* rerouting(const report::Case& c) {
+  if (c.verdict.summary.find(" is not asked: ") == std::string::npos) return nullptr;
+  for (const report::Finding& f : c.findings)
+    if (f.status == "unmet" && c.verdict.summary.find(" is not asked: " + f.id) != std::string::npos) return &f;
+  return nullptr;
+}
+
 // The reasons against every fast backend, as the verdict has them: whichever is easiest to clear is the author's to choose.
 std::string why_missed(const report::Case& c) {
   if (const std::string* conversion = silent_conversion(c)) return *conversion;
+  if (const report::Finding* f = rerouting(c)) {
+    const auto call = std::find_if(c.verdict.because.begin(), c.verdict.because.end(), [](const std::string& b) { return b.starts_with("the call itself "); });
+    return fmt::format("{}, {}{}", f->id, f->title, call == c.verdict.because.end() ? "" : "; " + *call);
+  }
   std::string out;
   for (const std::string& because : c.verdict.because) {
     const report::Candidate* k = find(c, because.substr(0, because.find(':')));
@@ -80,6 +92,7 @@ std::string why_missed(const report::Case& c) {
 // A change that was proven by judging the changed call again, else the fix of the first reason against a fast backend, else of what
 // makes the chosen one slow.
 std::string fix_of(const report::Case& c) {
+  if (const report::Finding* f = rerouting(c); f && !f->fix.empty()) return with_keeps(*f);
   for (const std::string& because : c.verdict.because)
     if (because.starts_with("fix: ")) return because.substr(5);
   if (silent_conversion(c)) {

@@ -234,6 +234,9 @@ Edit simple(Change change, const char* text, const OpSpec& spec, Keeps keeps = K
 
 std::vector<Edit> settings(const OpSpec& spec) {
   std::vector<Edit> out;
+  if (spec.attention().extra.count("hand_written") > 0)
+    out.push_back(edit(Change::change_setting, "call torch.nn.functional.scaled_dot_product_attention in place of products and a softmax", spec,
+                       [](Attention& a, Edit&) { a.extra.erase("hand_written"); }));
   if (spec.flags.deterministic == spec::Deterministic::strict) {
     out.push_back(simple(Change::change_setting, "demand deterministic algorithms with warn_only=True", spec, Keeps::precision));
     out.back().spec.flags.deterministic = spec::Deterministic::warn_only;

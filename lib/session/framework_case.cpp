@@ -25,6 +25,7 @@ using facts::Id;
 using report::Outcome;
 
 constexpr const char* fails = "none, the call fails";
+constexpr const char* written_out = "torch-written-out";  // the worker's name for products and a softmax in place of the call
 
 // Rules that read nothing but the framework's own on/off switches.
 bool about_switches(const rules::Rule& rule) {
@@ -93,8 +94,10 @@ class FrameworkCase : CaseWork {
       }
     }
     case_.facts = to_report(facts_);
+    tell_rerouting();
     const ModesCompared modes = compare_modes(by_mode_, [this](const std::string& name) { return is_fallback(name); });
     report::Case done = finish();
+    say_rerouting(done);
     done.verdict.because.insert(done.verdict.because.end(), modes.lines.begin(), modes.lines.end());
     done.verdict.summary += modes.difference;
     return done;
@@ -121,7 +124,11 @@ class FrameworkCase : CaseWork {
     const std::string trouble = !hello ? core::to_text(hello.problems().front()) : hello->problem;
     const auto version = hello ? hello->versions.find(spec_.context.framework) : std::map<std::string, std::string>::const_iterator{};
     const bool has_version = hello && version != hello->versions.end();
-    if (!environment_fits(hello ? &*hello : nullptr, trouble)) return;
+    if (!environment_fits(hello ? &*hello : nullptr, trouble)) {
+      // What this torch is stays known, so that the rules of its version answer.
+      if (has_version && !spec_.context.torch) add_worker_facts(*hello, facts_, false);
+      return;
+    }
     if (!has_version) {
       why_not_here_ = trouble.empty() ? fmt::format("the worker found no {}", spec_.context.framework) : trouble;
       return;
@@ -191,6 +198,51 @@ class FrameworkCase : CaseWork {
     case_.decision.selected = d.error ? std::nullopt : d.selected;
   }
 
+  // The rule by which the layer above leaves the dispatcher for its own products; nullptr where it calls.
+  const report::Finding* rerouting() const {
+    if (!framework_) return nullptr;
+    const auto ids = framework_->rerouting();
+    for (const report::Finding& f : case_.findings)
+      if (f.status == "unmet" && std::find(ids.begin(), ids.end(), f.id) != ids.end()) return &f;
+    return nullptr;
+  }
+
+  // A compiler that recognised the attention has done what the rule asks for.
+  void tell_rerouting() {
+    const report::Finding* found = rerouting();
+    const std::string which = case_.decision.selected.value_or("");
+    rerouted_ = found && (which == written_out || !why_not_here_.empty());
+    if (!found || rerouted_ || spec_.mode != spec::Mode::compiled || !is_fast(which)) return;
+    const std::string id = found->id;
+    std::erase_if(case_.findings, [&](const report::Finding& f) { return f.id == id; });
+  }
+
+  bool is_fast(const std::string& backend) {
+    const Entry* e = entry(backend);
+    return e && e->out.fast;
+  }
+
+  // The dispatcher was never asked: what it would have done is said beside, and how its choice did when it was forced.
+  void say_rerouting(report::Case& done) const {
+    if (!rerouted_ || !done.problems.empty()) return;
+    for (const report::Finding& f : done.findings) {
+      const auto ids = framework_->rerouting();
+      if (f.status != "unmet" || std::find(ids.begin(), ids.end(), f.id) == ids.end()) continue;
+      const std::string not_run = why_not_here_.empty() ? "" : fmt::format("not run ({}); by the rules alone: ", why_not_here_);
+      done.verdict.summary = fmt::format("{}{} is not asked: {}, {}", not_run, framework_->name(), f.id, f.title);
+      if (done.verdict.status == report::Status::fast_path) done.verdict.status = report::Status::fallback;
+      std::vector<std::string> said;
+      if (predicted_ && !undetermined_ && *predicted_ != fails) {
+        const auto forced = std::find_if(done.candidates.begin(), done.candidates.end(), [&](const report::Candidate& c) { return c.backend == *predicted_; });
+        const bool close = forced != done.candidates.end() && !forced->attempts.empty() && forced->attempts.front().outcome == Outcome::matched;
+        said.push_back(fmt::format("the call itself would be served by {}{}", *predicted_, close ? ", which matched when it was forced" : ""));
+      }
+      said.push_back(fmt::format("fix: {} ({}, {})", f.fix, f.id, f.keeps == "meaning" ? "changes the meaning" : "keeps the " + f.keeps));
+      done.verdict.because.insert(done.verdict.because.begin(), said.begin(), said.end());
+      return;
+    }
+  }
+
   // No run: the rules' word alone, marked as such.
   void settle_for_prediction() {
     for (Entry& e : entries_) {
@@ -225,8 +277,8 @@ class FrameworkCase : CaseWork {
     Entry e;
     e.facts = facts_;
     e.out.backend = name;
-    e.out.layer = "backend";
-    e.out.eligibility = "unknown";
+    e.out.layer = name == written_out ? "api" : "backend";
+    e.out.eligibility = name == written_out ? "eligible" : "unknown";
     entries_.push_back(std::move(e));
     return entries_.back();
   }
@@ -336,7 +388,7 @@ class FrameworkCase : CaseWork {
     // A result that cannot be compared (dropout of the framework's own) still shows which backend ran.
     const bool served = ran(a.outcome) || (a.outcome == Outcome::unavailable && which != spec_.context.framework && !spec_.policy.force);
     const bool refused = a.outcome == Outcome::refused || a.outcome == Outcome::failed;
-    if (predicted_ && !undetermined_ && !spec_.policy.force && !of_torchao(which) && (served ? which != spec_.context.framework : refused)) {
+    if (predicted_ && !undetermined_ && !spec_.policy.force && !of_torchao(which) && !rerouting() && (served ? which != spec_.context.framework : refused)) {
       facts_.set(Id::chosen_backend, *predicted_, facts::Provenance::derived, "rules");
       facts_.set(Id::run_backend, served ? which : std::string(fails), facts::Provenance::measured, "run");
       for (const rules::Rule& rule : dispatch::outcome_rules()) {
@@ -400,6 +452,7 @@ class FrameworkCase : CaseWork {
   std::string why_not_here_;
   std::optional<std::string> predicted_;
   bool undetermined_ = false;
+  bool rerouted_ = false;
   bool torchao_here_ = false;
   std::optional<core::Tensor> default_output_;
   std::vector<ModeRun> by_mode_;  // what the policy asked for, mode by mode

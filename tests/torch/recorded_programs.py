@@ -132,6 +132,41 @@ class SmallPrograms(Recorded):
         self.assertEqual(code, 0, err)
         self.assertIn("left out: 1 in the C++ path of MultiheadAttention", err)
 
+    def test_attention_that_is_written_out(self):
+        for python in interpreters():
+            with self.subTest(python=python):
+                self.written_out(*self.record(python, str(PROGRAMS / "written_out.py"), "compiled"), python)
+
+    def written_out(self, path, specs, python):
+        written = [s for s in specs if s.get("extra", {}).get("hand_written")]
+        eager = {s["extra"]["call_site"].split(":")[1]: s for s in written if s.get("mode", "eager") == "eager"}
+        self.assertEqual(len(eager), 5, [s["extra"] for s in specs])
+        added, filled, folded, capped, wanted = (eager[line] for line in sorted(eager, key=int))
+        self.assertEqual([s["extra"]["count"] for s in eager.values()], [2] * 5)
+        self.assertEqual((added["mask"]["shape"], added["mask"]["content"][:8], added.get("scale")), ([2, 1, 1, 64], "padding:", None))
+        self.assertEqual((filled["mask"]["dtype"], filled["mask"]["content"]), ("bool", "causal"))
+        self.assertEqual((folded["q"]["shape"], folded["mask"]["content"], folded.get("scale")), ([2, 4, 64, 32], "causal", None))  # as the softmax sees the heads
+        self.assertEqual((capped["extra"]["score_change"], capped["scale"], capped["k"]["strides"]), ("softcap", 1.0, [8192, 32, 128, 1]))
+        self.assertTrue(wanted["extra"]["attention_weights"])
+        compiled = [s for s in written if s.get("mode") == "compiled"]
+        self.assertEqual(sorted(s["mask"]["dtype"] for s in compiled), ["bool", "f32"])
+        # What is no attention stays the products that it is, and no product of an attention stands beside it.
+        batched = [s for s in specs if s["op"] == "gemm" and len(s["w"]["shape"]) > 2]
+        self.assertEqual(sum(s["extra"]["count"] for s in batched), 2 + 4 + 4, [(s["x"]["shape"], s["extra"]) for s in batched])
+        if python != PYTHON:
+            return
+        told = self.diagnose(path, "--python", python)["recorded"][0]
+        places = {p["where"].split(":")[1].split(",")[0]: p for p in told["places"] if p["status"] == "fallback"}
+        for spec, rule, change in ((added, "TSD027", "call torch.nn.functional.scaled_dot_product_attention"), (capped, "TSD026", "flex_attention"), (wanted, "TSD024", "weights")):
+            place = places[spec["extra"]["call_site"].split(":")[1]]
+            self.assertTrue(place["why"].startswith(rule), place)
+            self.assertIn(change, place["fix"])
+        self.assertIn("the call itself would be served by torch-cpu-flash, which matched when it was forced", places[added["extra"]["call_site"].split(":")[1]]["why"])
+        gpu = self.diagnose(path, "--target", "h100-sxm", "--torch-version", "2.8.0")["recorded"][0]
+        place = next(p for p in gpu["places"] if p["where"] == added["extra"]["call_site"])
+        self.assertIn("TSD027", place["why"])
+        self.assertIn("served by torch-efficient", place["why"])
+
     def test_transposed_weight(self):
         path, specs = self.record(PYTHON, str(PROGRAMS / "transposed_weight.py"))
         last, every = sorted(specs, key=lambda s: len(s["x"]["shape"]))
@@ -170,6 +205,22 @@ class Architectures(Recorded):
                 gpu = self.diagnose(path, "--target", "h100-sxm", "--torch-version", "2.8.0")
                 self.assertEqual(gpu["recorded"][0]["calls"], told["calls"])
                 self.assertEqual(gpu["recorded"][0]["undetermined_calls"], 0, gpu["recorded"][0])
+
+    def test_eager_attention(self):
+        if WITH_TRANSFORMERS is None:
+            self.skipTest("skipped: no transformers beside a torch")
+        for name in MODELS:
+            with self.subTest(model=name):
+                path, specs = self.record(WITH_TRANSFORMERS, str(PROGRAMS / "model.py"), name, "eager")
+                attention = [s for s in specs if s["op"] == "sdpa"]
+                self.assertEqual({s["extra"].get("hand_written") for s in attention}, {True})
+                self.assertFalse([s for s in specs if s["op"] == "gemm" and len(s["w"]["shape"]) > 2])
+                function, plain = self.record(WITH_TRANSFORMERS, str(PROGRAMS / "model.py"), name, "sdpa")
+                calls = lambda all: sum(s["extra"]["count"] for s in all if s["op"] == "sdpa")
+                self.assertEqual(calls(specs), calls(plain))  # the same attention, called or written out
+                told = self.diagnose(path, "--python", WITH_TRANSFORMERS)["recorded"][0]
+                self.assertEqual(told["missed_calls"], calls(specs), told)
+                self.assertTrue(all(p["why"].startswith("TSD027") and 'attn_implementation="sdpa"' in p["fix"] for p in told["places"]), told)
 
 
 if __name__ == "__main__":

@@ -4,8 +4,10 @@ interpreters that have no torch, a broken one, or one that is too old."""
 import json
 import os
 import pathlib
+import signal
 import sys
 import tempfile
+import threading
 import unittest
 
 from torch_support import report, require_torch, run, with_torchao
@@ -177,6 +179,68 @@ class RealTorch(unittest.TestCase):
         at = [next(i for i, line in enumerate(lines) if line.startswith(part)) for part in ("api ", "operators ", "library ", "kernels ")]
         self.assertEqual(at, sorted(at), text)
         self.assertIn("scaled_dot_product_attention(q, k, v)", lines[at[0]])
+
+    def test_attention_that_is_written_out_is_run_as_written(self):
+        code, seen, _ = report("sdpa", "--framework", "torch", "--target", "cpu", "--q", "1x4x32x16", "--causal", "--extra", "hand_written=true", "--mode", "eager,compiled", "--python", PYTHON)
+        case = seen["cases"][0]
+        self.assertEqual((code, case["verdict"]["status"], case["decision"]["selected"]), (0, "fallback", "torch-written-out"))
+        self.assertIn("torch is not asked: TSD027", case["verdict"]["summary"])
+        self.assertIn("the call itself would be served by torch-cpu-flash, which matched when it was forced", case["verdict"]["because"])
+        ran = attempts(case)
+        self.assertEqual({ran[(b, p, "eager")]["outcome"] for b, p in (("torch-written-out", "allow"), ("torch-cpu-flash", "force"), ("torch-math", "force"))}, {"matched"})
+        self.assertNotIn(("torch-written-out", "force", "eager"), ran)
+        names = [o["name"].strip() for o in ran[("torch-written-out", "allow", "eager")]["evidence"]["operators"]]
+        self.assertNotIn("aten::scaled_dot_product_attention", names)
+        self.assertIn("aten::softmax", names)
+        self.assertFalse({i for i in ids(case) if i.startswith("RUL")}, case["findings"])
+        code, _, _ = report("sdpa", "--framework", "torch", "--target", "cpu", "--q", "1x4x32x16", "--extra", "hand_written=true", "--require", "fast", "--python", PYTHON)
+        self.assertEqual(code, 3)
+
+    def test_an_order_on_the_processor_is_said_to_do_nothing(self):
+        _, seen, _ = report("sdpa", "--framework", "torch", "--target", "cpu", "--q", "1x2x32x16", "--order", "torch-math,torch-cpu-flash", "--python", PYTHON)
+        case = seen["cases"][0]
+        self.assertEqual(case["decision"]["selected"], "torch-cpu-flash")
+        self.assertIn("TSD043", ids(case))
+        _, seen, _ = report("sdpa", "--framework", "torch", "--target", "cpu", "--q", "1x2x32x16", "--python", PYTHON)
+        self.assertNotIn("TSD043", ids(seen["cases"][0]))
+
+    def test_a_worker_that_is_killed_or_stopped_costs_one_attempt(self):
+        # The signal comes from outside, in the middle of the second attempt of the first of two calls.
+        hold = ("import sys\nclass Find:\n    def find_spec(self, name, path=None, target=None):\n        if name != 'attempt': return None\n"
+                "        import attention, os, time\n        restrict = attention.restrict\n"
+                "        def held(torch, names):\n            mark = os.environ['HELD']\n"
+                "            if names == ['torch-cpu-flash'] and not os.path.exists(mark):\n"
+                "                with open(mark + '.new', 'w') as f: f.write(str(os.getpid()))\n                os.rename(mark + '.new', mark)\n                time.sleep(60)\n"
+                "            return restrict(torch, names)\n        attention.restrict = held\n        return None\nsys.meta_path.insert(0, Find())\n")
+        for number, outcome, options in ((signal.SIGKILL, "crashed", ()), (signal.SIGSTOP, "timed-out", ("--timeout", "4"))):
+            with self.subTest(signal=number.name), tempfile.TemporaryDirectory() as folder:
+                pathlib.Path(folder, "sitecustomize.py").write_text(hold)
+                specs = pathlib.Path(folder, "specs.txt")
+                specs.write_text("sdpa --q 1x2x32x16 --causal\nsdpa --q 1x2x16x8\n")
+                mark = pathlib.Path(folder, "held")
+                done = threading.Event()
+
+                def end_it():
+                    while not mark.exists() and not done.wait(0.05):
+                        pass
+                    if mark.exists():
+                        os.kill(int(mark.read_text()), number)
+
+                thread = threading.Thread(target=end_it)
+                thread.start()
+                try:
+                    code, seen, err = report("run", str(specs), "--framework", "torch", "--target", "cpu", "--python", PYTHON, *options, env={"PYTHONPATH": folder, "HELD": str(mark)})
+                finally:
+                    done.set()
+                    thread.join()
+                self.assertEqual(code, 4, err)
+                first, second = (attempts(case) for case in seen["cases"])
+                self.assertEqual(first[("torch-cpu-flash", "force", "eager")]["outcome"], outcome)
+                self.assertIn("SIGKILL" if number == signal.SIGKILL else "within 4", json.dumps(first[("torch-cpu-flash", "force", "eager")]["error"]))
+                self.assertEqual(first[("torch-cpu-flash", "allow", "eager")]["outcome"], "matched")
+                self.assertEqual(first[("torch-math", "force", "eager")]["outcome"], "matched")
+                self.assertEqual({a["outcome"] for a in second.values()}, {"matched"})
+                self.assertFalse([p for p in pathlib.Path("/proc").glob("[0-9]*") if p.name == mark.read_text()])
 
     def test_packed_weights(self):
         def selected(*words):

@@ -1,4 +1,4 @@
-"""One forward pass of a real architecture with random weights, made from a small configuration: model.py NAME. No downloads."""
+"""One forward pass of a real architecture with random weights, made from a small configuration: model.py NAME [ATTENTION]. No downloads."""
 import os
 import sys
 
@@ -56,6 +56,8 @@ MODELS = {"bert": bert, "gpt2": gpt2, "llama": llama, "t5": t5, "whisper": whisp
 
 if __name__ == "__main__":
     model, inputs = MODELS[sys.argv[1]]()
+    if len(sys.argv) > 2:
+        model.set_attn_implementation(sys.argv[2])
     model.eval()
     with torch.no_grad():
         model(**inputs)

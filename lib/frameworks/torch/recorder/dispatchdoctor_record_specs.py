@@ -75,17 +75,31 @@ def odd(t):
     return False
 
 
-def class_of(torch, m):
-    """mask_class, once for a tensor that nobody wrote to since."""
+def class_of(torch, m, closed=False):
+    """mask_class, once for a tensor that nobody wrote to since. `closed`: a mask that is true where a key does not count."""
     known = _masks.get(id(m))
     version = m._version
-    if known and known[0]() is m and known[1] == version:
-        return known[2]
-    found = mask_class(torch, m)
+    if known and known[0]() is m and known[1:3] == (version, closed):
+        return known[3]
+    found = mask_class(torch, ~m if closed else m)
     if len(_masks) > 1000:
         _masks.clear()
-    _masks[id(m)] = (weakref.ref(m), version, found)
+    _masks[id(m)] = (weakref.ref(m), version, closed, found)
     return found
+
+
+def joined(torch, masks, dtype):
+    """(one mask, its class) of several (mask, class) that all hold, in a type that the attention function takes."""
+    if not masks:
+        return None, None
+    kinds = {c for _, c in masks if c != "zeros"}
+    content = "zeros" if not kinds else kinds.pop() if len(kinds) == 1 else "random"
+    first = masks[0][0]
+    kept = all(m.dtype == first.dtype for m, _ in masks) and first.dtype in (torch.bool, torch.float32, dtype)
+    if len(masks) == 1 and kept:
+        return first, content
+    shape = torch.broadcast_shapes(*(m.shape for m, _ in masks))
+    return first.new_empty(shape, dtype=first.dtype if kept else dtype), content
 
 
 def mask_class(torch, m):
@@ -119,6 +133,15 @@ def mask_class(torch, m):
     return "random"
 
 
+def _autocast(torch, device):
+    """The type that autocast computes in, None where it is off."""
+    if hasattr(torch, "get_autocast_dtype"):  # since 2.4; the older questions warn there, which costs more than all the rest
+        return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else None
+    if device == "cuda":
+        return torch.get_autocast_gpu_dtype() if torch.is_autocast_enabled() else None
+    return torch.get_autocast_cpu_dtype() if torch.is_autocast_cpu_enabled() else None
+
+
 def flags_of(torch, device):
     cuda = torch.backends.cuda
     enabled = {"flash": cuda.flash_sdp_enabled(), "efficient": cuda.mem_efficient_sdp_enabled(), "math": cuda.math_sdp_enabled(),
@@ -128,8 +151,7 @@ def flags_of(torch, device):
     out = {"deterministic": "warn_only" if warn else "strict" if strict else "off",
            "tf32": bool(getattr(cuda.matmul, "allow_tf32", False)), "enabled": enabled}
     try:
-        if torch.is_autocast_enabled() if device == "cuda" else torch.is_autocast_cpu_enabled():
-            kind = torch.get_autocast_gpu_dtype() if device == "cuda" else torch.get_autocast_cpu_dtype()
+        if (kind := _autocast(torch, device)) is not None:
             out["autocast"] = NAMES.get(str(kind))
     except Exception:
         pass
@@ -147,13 +169,12 @@ def context_of(torch, t):
 def flags_key(torch, device):
     """The switches, as one cheap value."""
     cuda = torch.backends.cuda
-    autocast = torch.is_autocast_enabled() if device == "cuda" else torch.is_autocast_cpu_enabled()
     return (cuda.flash_sdp_enabled(), cuda.mem_efficient_sdp_enabled(), cuda.math_sdp_enabled(), not hasattr(cuda, "cudnn_sdp_enabled") or cuda.cudnn_sdp_enabled(),
-            torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled(), autocast and str(torch.get_autocast_gpu_dtype() if device == "cuda" else torch.get_autocast_cpu_dtype()),
+            torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled(), _autocast(torch, device),
             torch.is_grad_enabled())
 
 
-def sdpa_spec(torch, q, k, v, mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False, classes=True):
+def sdpa_spec(torch, q, k, v, mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False, content=None):
     spec = {"op": "sdpa", "q": tensor_of(q), "k": tensor_of(k), "v": tensor_of(v), "is_causal": bool(is_causal), "dropout_p": float(dropout_p),
             "requires_grad": bool(torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)),
             "flags": flags_of(torch, q.device.type), "context": context_of(torch, q)}
@@ -163,7 +184,7 @@ def sdpa_spec(torch, q, k, v, mask=None, dropout_p=0.0, is_causal=False, scale=N
         spec["enable_gqa"] = True
     if mask is not None:
         m = tensor_of(mask)
-        spec["mask"] = {"dtype": m["dtype"], "shape": m["shape"], "content": mask_class(torch, mask) if classes else "random"}
+        spec["mask"] = {"dtype": m["dtype"], "shape": m["shape"], "content": content or mask_class(torch, mask)}
         if "strides" in m:
             spec["mask"]["strides"] = m["strides"]
         if mask.requires_grad:

@@ -9,8 +9,10 @@ import attention
 import evidence
 import gradients
 import matmul
+import modes
 import quantized
 import tensors as files
+import written_out
 
 REFUSALS = ("No available kernel", "no available kernel", "No viable backend", "Invalid backend", "not supported", "NOT_SUPPORTED", "is not implemented", "expect ",
             "not implemented for", "Expected", "expected", "must", "should", "requires", "only support", "Only support", "CUBLAS_STATUS", "cannot")
@@ -48,6 +50,7 @@ class Plan:
         self.device = device_of(torch, self.spec)
         self.tensors = files.load(torch, job["inputs"], self.device)
         self.is_attention = self.spec.get("op") == "sdpa"
+        self.written_out = job.get("policy") != "force" and written_out.asked(self.spec)
         self.notes = []
         self.layer = ""
         self.kind = files.dtype(torch, job["output"]["dtype"])
@@ -62,7 +65,8 @@ class Plan:
 
     def ran_of(self, names, library):
         if self.is_attention:
-            return attention.ran_of(names)
+            told = attention.ran_of(names)
+            return written_out.NAME if self.written_out and told in ("", "torch-math") and names else told
         told = matmul.ran_of(names, self.device.type, library)
         # A packed kernel is told by its operator; without one the weight was written out and multiplied.
         return told if not self.spec.get("quant") or told in quantized.QUANTIZED or not names else "torch-dequant"
@@ -70,6 +74,9 @@ class Plan:
     def call(self):
         torch, spec, backend = self.torch, self.spec, self.job.get("backend") or ""
         force = self.job.get("policy") == "force"
+        if self.written_out:
+            self.notes += written_out.notes_of(spec)
+            return written_out.make_call(torch, self.tensors, spec)
         if self.is_attention:
             if float(spec.get("dropout_p") or 0) > 0 and force and backend == "torch-math" and "dropout_keep" in self.tensors:
                 return attention.math_with_keep(torch, self.tensors, spec)
@@ -114,52 +121,6 @@ def synchronise(torch, device):
         torch.cuda.synchronize(device)
 
 
-def graphs_compiled(torch):
-    from torch._dynamo.utils import counters
-    return int(counters["stats"].get("unique_graphs", 0))
-
-
-def compiled(torch, call, plan):
-    """(compiled call, its first result, what the generated code calls, notes): graphs, breaks, and what became of attention."""
-    import logging
-
-    import torch._dynamo as dynamo
-    from torch._dynamo.utils import counters
-    logging.getLogger("torch.utils.cpp_extension").setLevel(logging.ERROR)  # it speaks of a toolkit that nothing here needs
-    dynamo.reset()
-    notes = []
-    try:
-        explained = dynamo.explain(call)()
-        notes.append(f"graphs {explained.graph_count}, breaks {explained.graph_break_count}")
-        for reason in (explained.break_reasons or [])[:4]:
-            notes.append(f"break: {str(getattr(reason, 'reason', reason))[:300]}")
-        for graph in explained.graphs[:2]:
-            targets = [str(n.target) for n in graph.graph.nodes if n.op == "call_function"]
-            notes.append("captured calls: " + ", ".join(targets[:12]))
-    except Exception as e:
-        notes.append(f"graph inspection failed: {type(e).__name__}: {str(e)[:200]}")
-    dynamo.reset()
-    counters.clear()
-    call = torch.compile(call, fullgraph=False)
-    result, more, kernels = generated(torch, call)
-    notes += more
-    plan.graphs = graphs_compiled(torch)
-    if plan.is_attention and kernels:
-        notes.append(attention_in(kernels))
-    patterns = int(counters["inductor"].get("fuse_attention", 0))
-    if patterns:
-        notes.append(f"attention pattern fused {patterns} times by the compiler")
-    return call, result, kernels, notes
-
-
-def attention_in(kernels):
-    """What became of attention in the generated code, told from that code alone."""
-    whole = [k["name"] for k in kernels if "_scaled_dot_product_" in k["name"] or "flex_attention" in k["name"]]
-    if whole:
-        return "attention stays one call: " + ", ".join(whole)
-    return "attention decomposed: " + ", ".join(k["name"] for k in kernels[:8])
-
-
 def with_backward(torch, plan, call):
     roles = [r for r in ("q", "k", "v", "x", "w") if r in plan.tensors and plan.tensors[r].requires_grad]
 
@@ -168,42 +129,6 @@ def with_backward(torch, plan, call):
         torch.autograd.grad(result, [plan.tensors[r] for r in roles], torch.ones_like(result), allow_unused=True)
         return result
     return whole
-
-
-def generated(torch, call):
-    """Runs a compiled call for the first time: (result, notes, the library calls and generated kernels of its code)."""
-    try:
-        from torch._inductor.utils import run_and_get_code
-    except ImportError:
-        return call(), ["this torch cannot show generated code"], []
-    result, codes = run_and_get_code(call)
-    kernels = []
-    for code in codes:
-        for line in code.splitlines():
-            text = line.strip()
-            if text.startswith("#"):
-                continue
-            for name in re.findall(r"extern_kernels\.\w+|torch\.ops\.(?:aten|mkldnn)\.\w+|\bcpp_fused_\w+|\btriton_\w+_fused_\w+", text):
-                detail = "generated" if name.startswith(("cpp_fused_", "triton_")) else "library call that remains"
-                entry = {"name": name, "detail": detail, "origin": "inductor", "count": 1}
-                if entry not in kernels:
-                    kernels.append(entry)
-    return result, [] if kernels else ["no kernel found in the generated code"], kernels
-
-
-def captured(torch, call, device):
-    """Warm-up on a side stream, capture, replay. Returns (replayed result, notes)."""
-    stream = torch.cuda.Stream(device)
-    stream.wait_stream(torch.cuda.current_stream(device))
-    with torch.cuda.stream(stream):
-        for _ in range(3):
-            call()
-    torch.cuda.current_stream(device).wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        result = call()
-    result.zero_()
-    return graph, result
 
 
 # Device kernels that only one attention backend launches.
@@ -216,13 +141,14 @@ def ran_without_operators(plan, generated_names, device_kernels, library, mode):
         names = ["aten::" + n["name"].rsplit(".", 1)[-1] for n in generated_names]
         told = plan.ran_of(names, library)
         fused = plan.is_attention and told in ("", "torch-math")
-        return "torch-math" if fused and names else told
+        slow = written_out.NAME if plan.written_out else "torch-math"
+        return slow if fused and names else told
     if not plan.is_attention:
         return ""
     for part, backend in KERNELS:
         if any(part in k["name"] for k in device_kernels):
             return backend
-    return ""
+    return written_out.NAME if plan.written_out and device_kernels else ""
 
 
 def measure(torch, call, device, bench):
@@ -319,15 +245,15 @@ def execute(torch, job, plan, mode, answers):
         call = plan.call()
         api, finish = getattr(call, "api", ""), getattr(call, "finish", lambda result: result)
         notes += plan.notes
-        if plan.is_attention:
+        if plan.is_attention and not plan.written_out:
             answers += attention.answers(torch, plan.tensors, plan.spec)
         if mode == "compiled":
-            call, result, kernels, more = compiled(torch, call, plan)
+            call, result, kernels, more = modes.compiled(torch, call, plan)
             notes += more
         synchronise(torch, plan.device)
         start = time.perf_counter()
         if mode == "captured":
-            graph, result = captured(torch, call, plan.device)
+            graph, result = modes.captured(torch, call, plan.device)
             call = graph.replay
             call()
         else:
@@ -353,7 +279,7 @@ def execute(torch, job, plan, mode, answers):
     if not plan.is_attention:
         evidence.tell_results(seen["conversions"], result, [plan.tensors["x"], plan.tensors["w"]])
     if mode == "compiled":
-        notes.append(f"recompiles {graphs_compiled(torch) - plan.graphs} in the calls after the first")
+        notes.append(f"recompiles {modes.graphs_compiled(torch) - plan.graphs} in the calls after the first")
     ran = plan.ran_of(evidence.names(seen), library) if mode == "eager" else ran_without_operators(plan, kernels, seen["kernels"], library, mode)
     ran = plan.layer or ran
     forced = job.get("backend") if job.get("policy") == "force" else ""
