@@ -34,6 +34,12 @@ std::string words_of(const spec::OpSpec& spec) {
   return line.substr(line.find(' ') + 1);
 }
 
+std::string torch_of(const report::Case& c) {
+  for (const report::VersionRead& v : c.versions)
+    if (v.name == "torch") return fmt::format(" torch {}{}", v.value, v.assumed ? " (assumed)" : "");
+  return {};
+}
+
 // One table for all cases of one call, in the order of the first of each.
 std::vector<report::Matrix> tables_of(const std::vector<session::BatchItem>& items, const Predicted& predicted,
                                       const std::vector<std::vector<std::string>>& labels) {
@@ -65,7 +71,7 @@ std::vector<report::Matrix> tables_of(const std::vector<session::BatchItem>& ite
     report::Matrix& matrix = out.emplace_back();
     for (std::size_t i = 0; i < table.cases.size(); ++i) {
       const Place& p = table.places[i];
-      report::add_row(matrix, *table.cases[i], versions ? fmt::format("{} torch {}", p.target, p.version.empty() ? "assumed" : p.version) : p.target);
+      report::add_row(matrix, *table.cases[i], versions ? p.target + torch_of(*table.cases[i]) : p.target);
     }
     matrix.title = words_of(call_of(*items[table.item].spec));
   }

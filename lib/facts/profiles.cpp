@@ -201,6 +201,40 @@ std::optional<std::string> capability_name(std::string_view target) {
   return plausible && number_after(out, "sm_") ? std::optional(std::move(out)) : std::nullopt;
 }
 
+// AMD's cards go by the name of their architecture here.
+std::optional<std::string_view> amd_architecture(const std::string& letters) {
+  struct Row { std::string_view card, architecture; };
+  static constexpr Row rows[] = {{"mi100", "gfx908"},  {"mi200", "gfx90a"},  {"mi210", "gfx90a"},     {"mi250", "gfx90a"},     {"mi250x", "gfx90a"},    {"mi300", "gfx942"},
+                                 {"mi300a", "gfx942"}, {"mi300x", "gfx942"}, {"mi325x", "gfx942"},    {"mi350x", "gfx950"},    {"mi355x", "gfx950"},    {"radeonrx7900xtx", "gfx1100"},
+                                 {"rx7900xtx", "gfx1100"}, {"rx7900xt", "gfx1100"}, {"rx7800xt", "gfx1101"}, {"rx9070xt", "gfx1201"}, {"rx9070", "gfx1201"}};
+  std::string bare = letters;
+  for (const std::string_view maker : {"amd", "instinct"})
+    if (bare.starts_with(maker)) bare.erase(0, maker.size());
+  for (const Row& row : rows)
+    if (row.card == bare) return row.architecture;
+  return std::nullopt;
+}
+
+// Kinds of device that frameworks know and no rule here speaks of, with what is known of them all the same.
+std::optional<std::string_view> other_device(std::string_view target) {
+  struct Row { std::string_view name, known; };
+  static constexpr Row rows[] = {
+      {"mps", "Apple's GPUs have no rules here. Known of attention in PyTorch: no flash, efficient or cuDNN backend; math is served by one operator of its own "
+              "(aten::_scaled_dot_product_attention_math_for_mps) without dropout, gradients and ragged tensors, with contiguous inputs before macOS 15; otherwise by separate products and a softmax"},
+      {"xpu", "Intel's GPUs have no rules here. Known of attention in PyTorch: the device brings its own choice of backend; in 2026 one fused operator "
+              "(aten::_scaled_dot_product_fused_attention_overrideable) takes four axes, f32, bf16 and f16, grouped heads, masks of two or four axes, without dropout, gradients and ragged tensors; otherwise math"},
+      {"hpu", "Intel Gaudi has no rules here; its PyTorch plugin brings its own choice of backend"},
+      {"npu", "this accelerator has no rules here; its PyTorch plugin brings its own choice of backend (the overrideable operator), else math"},
+      {"privateuseone", "an accelerator of a plugin has no rules here; it brings its own choice of backend (the overrideable operator), else math"},
+      {"musa", "this accelerator has no rules here; its PyTorch plugin brings its own choice of backend, else math"},
+      {"tpu", "TPUs have no rules here; under torch_xla the compiler decides, and attention reaches it as math unless a kernel of its own is called"},
+      {"xla", "XLA devices have no rules here; the compiler decides, and attention reaches it as math unless a kernel of its own is called"}};
+  const std::string_view name = target.substr(0, target.find(':'));
+  for (const Row& row : rows)
+    if (row.name == name) return row.known;
+  return std::nullopt;
+}
+
 std::string nearby_targets(std::string_view target, const std::string& letters) {
   std::string wanted;
   for (const DeviceProfile& profile : known_profiles())  // part of a name: "h100", "4090"
@@ -230,6 +264,8 @@ Result<DeviceProfile> find_profile(std::string_view target) {
   for (const DeviceProfile& profile : known_profiles())
     if (letters_of(profile.name) == letters) return profile;
   if (const auto generic = capability_name(target)) return find_profile(*generic);
+  if (const auto architecture = amd_architecture(letters)) return plain(*architecture, "an AMD GPU", "rocm");
+  if (const auto known = other_device(target)) return Problem{"--target", std::string(target), nearby_targets({}, {}), std::string(*known), {}, 0};
   return Problem{"--target", std::string(target), nearby_targets(target, letters), "unknown target", {}, 0};
 }
 

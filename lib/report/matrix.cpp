@@ -35,6 +35,49 @@ std::size_t column(Matrix& matrix, const std::string& backend) {
   return matrix.columns.size() - 1;
 }
 
+// The versions that all rows share stand in one line; those that differ have a column each.
+struct Versions {
+  std::vector<VersionRead> common;
+  std::vector<std::string> differing;  // names
+};
+
+const VersionRead* find_version(const Matrix::Row& row, const std::string& name) {
+  const auto it = std::find_if(row.versions.begin(), row.versions.end(), [&](const VersionRead& v) { return v.name == name; });
+  return it == row.versions.end() ? nullptr : &*it;
+}
+
+std::string in_cell(const Matrix::Row& row, const std::string& name) {
+  const VersionRead* v = find_version(row, name);
+  return v ? v->value + (v->assumed ? " (assumed)" : "") : std::string("-");
+}
+
+Versions versions_of(const Matrix& m) {
+  Versions out;
+  std::vector<std::string> seen;
+  for (const Matrix::Row& row : m.rows)
+    for (const VersionRead& v : row.versions) {
+      if (std::find(seen.begin(), seen.end(), v.name) != seen.end()) continue;
+      seen.push_back(v.name);
+      const bool same = std::all_of(m.rows.begin(), m.rows.end(), [&](const Matrix::Row& other) {
+        const VersionRead* theirs = find_version(other, v.name);
+        return !theirs || *theirs == v;
+      });
+      const bool in_label = std::all_of(m.rows.begin(), m.rows.end(), [&](const Matrix::Row& other) {
+        return other.label.find(fmt::format(" {} {}", v.name, in_cell(other, v.name))) != std::string::npos;
+      });
+      if (same) out.common.push_back(v);
+      else if (!in_label) out.differing.push_back(v.name);
+    }
+  return out;
+}
+
+std::string in_line(const std::vector<VersionRead>& versions) {
+  std::string out;
+  for (const VersionRead& v : versions)
+    out += fmt::format("{}{} {}{}", out.empty() ? "" : ", ", v.name, v.value, v.assumed ? fmt::format(" (assumed; {} names another)", v.option) : std::string());
+  return out;
+}
+
 std::string escaped(std::string text) {
   for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.replace(at, 1, "\\|");
   return text;
@@ -46,6 +89,7 @@ void add_row(Matrix& matrix, const Case& c, const std::string& label, std::size_
   Matrix::Row row;
   row.label = label;
   row.verdict = core::to_text(c.verdict.status);
+  row.versions = c.versions;
   for (const Candidate& candidate : c.candidates) {
     const std::size_t at = column(matrix, candidate.backend);
     row.cells.resize(std::max(row.cells.size(), at + 1));
@@ -63,15 +107,21 @@ Matrix make_matrix(std::span<const Case> cases, std::span<const std::string> lab
 }
 
 std::string matrix_markdown(const Matrix& m) {
-  std::string out = "`" + m.title + "`\n\n| target |";
+  const Versions versions = versions_of(m);
+  std::string out = "`" + m.title + "`\n\n";
+  if (!versions.common.empty()) out += "Versions: " + in_line(versions.common) + "\n\n";
+  out += "| target |";
   std::string rule = "| --- |";
-  for (const std::string& name : m.columns) {
+  const auto heading = [&](const std::string& name) {
     out += fmt::format(" {} |", escaped(name));
     rule += " --- |";
-  }
+  };
+  for (const std::string& name : versions.differing) heading(name);
+  for (const std::string& name : m.columns) heading(name);
   out += " verdict |\n" + rule + " --- |\n";
   for (const Matrix::Row& row : m.rows) {
     out += fmt::format("| {} |", escaped(row.label));
+    for (const std::string& name : versions.differing) out += fmt::format(" {} |", in_cell(row, name));
     for (const MatrixCell& cell : row.cells) out += fmt::format(" {} |", cell.chosen ? "**chosen**" : escaped(cell.text));
     out += fmt::format(" {} |\n", row.verdict);
   }
@@ -81,19 +131,28 @@ std::string matrix_markdown(const Matrix& m) {
 }
 
 std::string matrix_text(const Matrix& m) {
-  std::vector<std::size_t> widths{6};
-  for (const Matrix::Row& row : m.rows) widths[0] = std::max(widths[0], row.label.size());
-  for (std::size_t i = 0; i < m.columns.size(); ++i) {
-    widths.push_back(m.columns[i].size());
-    for (const Matrix::Row& row : m.rows) widths.back() = std::max(widths.back(), row.cells[i].text.size());
+  const Versions versions = versions_of(m);
+  // Cells as they are printed, the heading first.
+  std::vector<std::vector<std::string>> lines(m.rows.size() + 1);
+  lines[0] = {"target"};
+  lines[0].insert(lines[0].end(), versions.differing.begin(), versions.differing.end());
+  lines[0].insert(lines[0].end(), m.columns.begin(), m.columns.end());
+  lines[0].push_back("verdict");
+  for (std::size_t i = 0; i < m.rows.size(); ++i) {
+    const Matrix::Row& row = m.rows[i];
+    lines[i + 1].push_back(row.label);
+    for (const std::string& name : versions.differing) lines[i + 1].push_back(in_cell(row, name));
+    for (const MatrixCell& cell : row.cells) lines[i + 1].push_back(cell.text);
+    lines[i + 1].push_back(row.verdict);
   }
-  std::string out = m.title + "\n" + fmt::format("{:<{}}", "target", widths[0]);
-  for (std::size_t i = 0; i < m.columns.size(); ++i) out += fmt::format("  {:<{}}", m.columns[i], widths[i + 1]);
-  out += "  verdict\n";
-  for (const Matrix::Row& row : m.rows) {
-    out += fmt::format("{:<{}}", row.label, widths[0]);
-    for (std::size_t i = 0; i < m.columns.size(); ++i) out += fmt::format("  {:<{}}", row.cells[i].text, widths[i + 1]);
-    out += fmt::format("  {}\n", row.verdict);
+  std::vector<std::size_t> widths(lines[0].size(), 0);
+  for (const auto& line : lines)
+    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
+  std::string out = m.title + "\n";
+  if (!versions.common.empty()) out += "versions: " + in_line(versions.common) + "\n";
+  for (const auto& line : lines) {
+    for (std::size_t i = 0; i + 1 < line.size(); ++i) out += fmt::format("{:<{}}  ", line[i], widths[i]);
+    out += line.back() + "\n";
   }
   if (!m.legend.empty()) out += "\n";
   for (const auto& [id, title] : m.legend) out += fmt::format("{}  {}\n", id, title);

@@ -1,5 +1,5 @@
 // One table from many cases of the same call: a row for each target or version, a column for each backend, the rule that
-// bars the way in each cell, and a legend of those rules. Pure; pastes well as Markdown.
+// bars the way in each cell, the versions that the rows stand on, and a legend of those rules. Pure; pastes well as Markdown.
 #pragma once
 #include <span>
 #include <string>

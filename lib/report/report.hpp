@@ -170,6 +170,12 @@ struct Requirement {  // one --require and whether it held
   std::string text, status, detail;  // status: met|unmet|unknown
 };
 
+struct VersionRead {  // a version that the rules of a prediction looked at
+  std::string name, value, option;  // option: what names another one
+  bool assumed = false;             // the call states none
+  bool operator==(const VersionRead&) const = default;
+};
+
 struct Case {
   std::string id;          // "1", or file:line
   std::string title;       // one-line form of the spec
@@ -182,6 +188,7 @@ struct Case {
   Verdict verdict;
   std::vector<Finding> findings;           // about the whole call (REQ, ENV, NUM)
   std::vector<Requirement> requirements;
+  std::vector<VersionRead> versions;       // of predicted cases
   std::vector<std::string> problems;       // why this case could not be run at all (bad spec line)
   std::map<std::string, std::string> saved_tensors;  // role -> file
   int exit_code = 0;
@@ -234,6 +241,7 @@ struct Matrix {
   struct Row {
     std::string label;                        // target, or target and version
     std::vector<MatrixCell> cells;            // one per column; empty text: not a candidate there
+    std::vector<VersionRead> versions;        // that the row stands on
     std::string verdict;
   };
   std::vector<Row> rows;

@@ -133,7 +133,8 @@ void add_mask_content(const spec::OpSpec& spec, facts::FactSet& facts, std::vect
   const bool plain = !m.biased && !m.zeros_and_ones && !m.nan;
   facts.set(Id::mask_content, plain ? name : std::string("bias"), facts::Provenance::measured, a.mask->content);
   facts.set(Id::mask_empty_rows, m.empty_rows > 0, facts::Provenance::measured, a.mask->content);
-  notes.push_back(fmt::format("mask {}: {}, {:.1f} per cent open", a.mask->content, m.name, m.open_share * 100));
+  const std::string said = !m.biased ? m.name : m.shape == ops::MaskShape::zeros ? "a bias" : m.name + ", with a bias";
+  notes.push_back(fmt::format("mask {}: {}, {:.1f} per cent open", a.mask->content, said, m.open_share * 100));
   for (const std::string& sentence : m.meaning) notes.push_back("mask: " + sentence);
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "dispatch/asked.hpp"
 #include "facts/derive.hpp"
@@ -233,27 +234,40 @@ void set_verdict(const Framework& framework, const spec::OpSpec& spec, const Dia
   }
 }
 
-// Versions that the rules read and the spec does not name.
-void add_assumed(const Diagnosis& d, const facts::FactSet& facts, report::Case& c) {
-  std::vector<Id> seen;
+// The versions that a table of rules reads; tables are static, so each is looked through once a thread.
+const std::vector<Id>& versions_read(std::span<const rules::Rule> table) {
+  thread_local std::map<const rules::Rule*, std::vector<Id>> known;
+  const auto [it, fresh] = known.try_emplace(table.data());
+  if (!fresh) return it->second;
   const auto add = [&](const std::vector<Id>& ids) {
-    for (Id id : ids) {
-      if (!std::holds_alternative<facts::Version>(facts.value(id)) || facts[id].provenance != facts::Provenance::assumed) continue;
-      if (std::find(seen.begin(), seen.end(), id) == seen.end()) seen.push_back(id);
-    }
+    for (Id id : ids)
+      if (facts::info(id).type == facts::Type::version && std::find(it->second.begin(), it->second.end(), id) == it->second.end()) it->second.push_back(id);
   };
-  for (const CandidateResult& result : d.candidates)
-    for (const rules::Rule& rule : result.candidate.rules) {
-      add(rules::facts_read(rule.applies));
-      add(rules::facts_read(rule.requires_that));
-    }
-  for (Id id : seen) {
-    std::string name(facts::info(id).name);
-    if (const auto end = name.rfind("_version"); end != std::string::npos) name.erase(end);
-    const bool option = name == "torch" || name == "cuda" || name == "cudnn";
-    c.verdict.because.push_back(fmt::format("{} {} is assumed; name one with {}", name, facts::to_text(facts.value(id)),
-                                            option ? fmt::format("--{}-version", name) : fmt::format("--package-version {}=", name)));
+  for (const rules::Rule& rule : table) {
+    add(rules::facts_read(rule.applies));
+    add(rules::facts_read(rule.requires_that));
   }
+  return it->second;
+}
+
+// Versions that the answer stands on, stated or assumed.
+void add_versions(const Diagnosis& d, const facts::FactSet& facts, report::Case& c) {
+  std::vector<Id> seen;
+  for (const CandidateResult& result : d.candidates)
+    for (Id id : versions_read(result.candidate.rules)) {
+      if (!std::holds_alternative<facts::Version>(facts.value(id)) || std::find(seen.begin(), seen.end(), id) != seen.end()) continue;
+      seen.push_back(id);
+      std::string name(facts::info(id).name);
+      if (const auto end = name.rfind("_version"); end != std::string::npos) name.erase(end);
+      const bool option = name == "torch" || name == "cuda" || name == "cudnn";
+      std::string named_by = option ? fmt::format("--{}-version", name) : fmt::format("--package-version {}=", name);
+      c.versions.push_back({std::move(name), facts::to_text(facts.value(id)), std::move(named_by), facts[id].provenance == facts::Provenance::assumed});
+    }
+}
+
+void add_assumed(report::Case& c) {
+  for (const report::VersionRead& v : c.versions)
+    if (v.assumed) c.verdict.because.push_back(fmt::format("{} {} is assumed; name one with {}", v.name, v.value, v.option));
 }
 
 void add_confidence(const Framework& framework, const Diagnosis& d, const facts::FactSet& facts, report::Case& c) {
@@ -323,7 +337,8 @@ report::Case what_if(const spec::OpSpec& spec, const std::string& id, const Fram
     if (candidate.grade == report::Grade::asked && c.decision.selected == candidate.backend) c.verdict.grade = report::Grade::asked;
   if (answer && answer->asked.answered()) c.verdict.because.push_back(in_a_word(answer->asked, facts));
   add_confidence(framework, d, facts, c);
-  if (!options.brief) add_assumed(d, facts, c);
+  add_versions(d, facts, c);
+  if (!options.brief) add_assumed(c);
   c.verdict.because.insert(c.verdict.because.end(), notes.begin(), notes.end());
   add_cost(placed, d, facts, target, c);
   // Nothing to propose where a fast backend is chosen already and not slowed, even if the layer above does not ask it.

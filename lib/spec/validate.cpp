@@ -142,10 +142,11 @@ void check_common(const OpSpec& spec, Checks& checks) {
 core::Problems validate_all(const OpSpec& spec, bool shapes, bool fit) {
   core::Problems problems;
   Checks checks(problems);
+  const std::string& framework = spec.context.framework;
   if (spec.is_attention())
     check_attention(spec.attention(), shapes, fit, checks);
   else
-    check_gemm(spec.gemm(), shapes, checks);
+    check_gemm(spec.gemm(), shapes, !framework.empty() && framework != "native" && framework != "torch", checks);
   check_common(spec, checks);
   return problems;
 }

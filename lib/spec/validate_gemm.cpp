@@ -67,7 +67,7 @@ void check_quant_types(const Gemm& g, const Quant& q, Checks& checks) {
     checks.fail("quant.scale_dtype", name_of(q.scale_dtype), "f16|bf16|f32|f8_e8m0|f8_e4m3", "scales have no such type");
 }
 
-void check_quant(const Gemm& g, bool shapes, Checks& checks) {
+void check_quant(const Gemm& g, bool whole_groups, Checks& checks) {
   if (!g.quant) return;
   const Quant& q = *g.quant;
   constexpr std::array<int, 6> widths = {2, 3, 4, 5, 6, 8};
@@ -83,7 +83,7 @@ void check_quant(const Gemm& g, bool shapes, Checks& checks) {
   if (q.group_size < -1) {
     checks.fail("quant.group_size", fmt::format("{}", q.group_size), "at least 1, -1 (per channel) or 0 (one scale)",
                 "this is not a group size");
-  } else if (shapes && q.group_size > 0 && g.w.shape.size() >= 2) {
+  } else if (whole_groups && q.group_size > 0 && g.w.shape.size() >= 2) {
     const std::int64_t k = g.w.shape[g.w.shape.size() - 2];
     if (k % q.group_size != 0)
       checks.fail("quant.group_size", fmt::format("{} with k = {}", q.group_size, k), fmt::format("a divisor of {}", k),
@@ -121,7 +121,7 @@ void check_bias_shape(const Gemm& g, const Dims& result, Checks& checks) {
 
 }  // namespace
 
-void check_gemm(const Gemm& g, bool shapes, Checks& checks) {
+void check_gemm(const Gemm& g, bool shapes, bool odd_groups, Checks& checks) {
   check_types(g, checks);
   check_epilogue(g, checks);
   if (shapes) {
@@ -142,7 +142,7 @@ void check_gemm(const Gemm& g, bool shapes, Checks& checks) {
         check_bias_shape(g, result, checks);
       }
     }
-    check_quant(g, w_ok, checks);
+    check_quant(g, w_ok && !odd_groups, checks);
   } else {
     check_quant(g, false, checks);
   }

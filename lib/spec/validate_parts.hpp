@@ -38,6 +38,7 @@ bool may_overlap(const Dims& shape, const Dims& strides);
 
 // `fit`: also whether q, k and v go together.
 void check_attention(const Attention& attention, bool shapes, bool fit, Checks& checks);
-void check_gemm(const Gemm& gemm, bool shapes, Checks& checks);
+// `odd_groups`: quantization groups need not divide the reduction length (what a framework does then is for its rules to say).
+void check_gemm(const Gemm& gemm, bool shapes, bool odd_groups, Checks& checks);
 
 }  // namespace dd::spec

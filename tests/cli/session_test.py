@@ -164,6 +164,8 @@ class Whole(unittest.TestCase):
         for row, case in zip(matrix["rows"], r["cases"]):
             self.assertEqual(row["cells"][case["decision"]["selected"]]["standing"], "chosen")
             self.assertEqual(row["verdict"], case["verdict"]["status"])
+        self.assertEqual([row["versions"]["torch"] for row in matrix["rows"][1:3]], [{"value": "2.2.0", "assumed": False}, {"value": "2.6.0", "assumed": False}])
+        self.assertTrue(matrix["rows"][3]["versions"]["cudnn"]["assumed"])
         blocked = matrix["rows"][1]["cells"]["torch-flash"]
         self.assertEqual(blocked["standing"], "blocked")
         self.assertIn(blocked["ids"][0], matrix["legend"])

@@ -15,6 +15,8 @@ constexpr Source xla{"TensorFlow pull request 64245 (discussion)", "2024", "2026
 
 const std::vector<std::string> fp8{"f8_e4m3", "f8_e5m2"};
 Condition fp8_operand() { return any({one_of(I::dtype_w, fp8), one_of(I::dtype, fp8)}); }
+// Reported on an RTX 5080 (PyTorch issue 198126).
+Condition any_layout_since_13_6() { return all({version_in(I::cublas_version, "13.6", ""), equals(I::scale_mode, "VEC32_UE8M0")}); }
 Condition scaled(std::vector<std::string> modes) { return all({fp8_operand(), one_of(I::scale_mode, std::move(modes))}); }
 
 #define F8_ON(ARCH) "gemm --x 4096x4096 --w 4096x4096 --trans-w --dtype f8_e4m3 --out-dtype bf16 --target " ARCH
@@ -36,8 +38,8 @@ const std::vector<Rule>& table() {
        all({fp8_operand(), applicable(I::compute_type)}), equals(I::compute_type, "32F"), "FP8 accumulates in FP32 only: NOT_SUPPORTED",
        {"compute and scale in 32F", same, {Change::change_setting}}, docs, F8 " --extra compute_type=16F", F8, 12},
       {"CLT054", "fp8-not-tn", "FP8 operands that are not both contiguous along K", stops, Blame::hardware, "cublaslt-fp8",
-       all({fp8_operand(), any({one_of(I::compute_capability, {89, 90}), between(I::compute_capability, 120, 129)})}),
-       all({equals(I::op_a, "T"), equals(I::op_b, "N")}), "these chips have no transposing FP8 load: NOT_SUPPORTED (10.x and 11.x take any layout)",
+       all({fp8_operand(), any({one_of(I::compute_capability, {89, 90}), all({between(I::compute_capability, 120, 129), unless(any_layout_since_13_6())})})}),
+       all({equals(I::op_a, "T"), equals(I::op_b, "N")}), "these chips have no transposing FP8 load: NOT_SUPPORTED (10.x and 11.x take any layout, 12.x does for MXFP8 from cuBLAS 13.6 on)",
        {"store the weight as (N, K) and pass its transposed view", same, {Change::transpose_view}}, docs,
        "gemm --x 4096x4096 --w 4096x4096 --dtype f8_e4m3 --out-dtype bf16 --target sm_90", F8, 13},
       {"CLT055", "fp8-alignment", "an extent, leading dimension or pointer of an FP8 product is not a multiple of 16 bytes", stops, Blame::spec, "cublaslt-fp8",

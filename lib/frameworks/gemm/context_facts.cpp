@@ -143,7 +143,7 @@ bool parse_vllm_version(std::string_view text, Version& out) {
   }
   // Months in which minor releases came out; the last one at or below the release counts.
   static constexpr struct { std::int64_t minor, year, month; } months[] = {
-      {0, 2023, 6}, {6, 2024, 9}, {8, 2025, 3}, {9, 2025, 6}, {10, 2025, 8}, {11, 2025, 10}, {12, 2025, 12}, {15, 2026, 2}, {20, 2026, 5}, {26, 2026, 8}, {29, 2026, 9}};
+      {0, 2023, 6}, {6, 2024, 9}, {7, 2025, 1}, {8, 2025, 3}, {9, 2025, 6}, {10, 2025, 8}, {11, 2025, 10}, {12, 2025, 12}, {15, 2026, 2}, {20, 2026, 5}, {26, 2026, 8}, {29, 2026, 9}};
   for (const auto& row : months)
     if (release >= Version::of(0, row.minor)) out = Version::of(row.year, row.month);
   return true;

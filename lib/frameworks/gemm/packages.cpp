@@ -45,7 +45,10 @@ class Ggml final : public ProductFramework {
   std::span<const rules::Rule> call_rules(const spec::OpSpec& spec) const override {
     return spec.is_attention() ? std::span<const rules::Rule>() : find_scope("ggml-quantize")->rules();
   }
-  std::vector<Candidate> candidates(const spec::OpSpec& spec, const FactSet&) const override {
+  std::vector<Candidate> candidates(const spec::OpSpec& spec, const FactSet& f) const override {
+    if (text(f, Id::call) == "mul_mat_id")
+      return {candidate("ggml-mmvq-id", "quantized vector kernel over the experts", Speed::fast), candidate("ggml-mmq", "quantized matrix kernel over the experts", Speed::fast),
+              candidate("ggml-mmf-id", "float matrix kernel over the experts", Speed::fast), last_resort("ggml-sorted-experts", "tokens sorted on the host, one product an expert")};
     if (spec.is_attention()) return {candidate("ggml-fattn", "flash attention kernels", Speed::fast), unfused_attention()};
     return {candidate("ggml-mmvf", "float vector kernel", Speed::fast), candidate("ggml-mmf", "float matrix kernel", Speed::fast), candidate("ggml-mmvq", "quantized vector kernel", Speed::fast),
             candidate("ggml-mmq", "quantized matrix kernel", Speed::fast), last_resort("ggml-cublas", "cuBLAS, after dequantizing where needed", Speed::fast)};

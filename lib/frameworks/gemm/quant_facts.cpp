@@ -99,7 +99,7 @@ void add_calibrated_facts(const spec::OpSpec& spec, facts::FactSet& f) {
     set_new(f, Id::bnb_fused_rows, facts::NotApplicable{});
   }
   const std::string type = ggml ? text(f, Id::quant_type) : std::string();
-  if (!type.empty()) set_new(f, Id::mmvq_columns, ggml::mmvq_columns(type, *cc), Provenance::library, "calibration of the library");
+  if (!type.empty()) set_new(f, Id::mmvq_columns, text(f, Id::call) == "mul_mat_id" ? ggml::experts_columns(type, *cc) : ggml::mmvq_columns(type, *cc), Provenance::library, "calibration of the library");
   if (type == "F32") set_new(f, Id::mmvf_columns, std::int64_t{*cc == 75 ? 4 : 3}, Provenance::library, "calibration of the library");
   if ((type == "F16" || type == "BF16") && *cc >= 80) set_new(f, Id::mmvf_columns, std::int64_t{1}, Provenance::library, "calibration of the library");
   set_new(f, Id::mmvf_columns, facts::NotApplicable{});

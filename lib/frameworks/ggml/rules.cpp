@@ -14,6 +14,7 @@ constexpr Source mmvf_cu{"ggml src/ggml-cuda/mmvf.cu", "2026-08-21", "2026-08-22
 constexpr Source mmf_cu{"ggml src/ggml-cuda/mmf.cu", "2026-08-21", "2026-08-22"};
 constexpr Source mmvf_code{"ggml src/ggml-cuda/mmvf.cu, ggml_cuda_should_use_mmvf", "2026", "2026-11-29"};
 constexpr Source mmf_code{"ggml src/ggml-cuda/mmf.cu, ggml_cuda_should_use_mmf", "llama.cpp 09527b8", "2026-11-29"};
+constexpr Source experts_code{"ggml src/ggml-cuda/ggml-cuda.cu, ggml_cuda_mul_mat_id; mmvq.cu, get_mmvq_mmid_max_batch; mmf.cu", "2026", "2026-11-30"};
 constexpr Source cuda_cu{"ggml src/ggml-cuda/ggml-cuda.cu", "2026-08-21", "2026-08-22"};
 constexpr Source quantize_cpp{"llama-quantize, issues 6614 and 26616", "2024 and 2026", "2026-08-25"};
 constexpr Source llama_context{"llama.cpp, creation of a context; issue 28524 and ollama pull request 6279", "2024 and 2026", "2026-11-29"};
@@ -131,13 +132,52 @@ const std::vector<Rule>& attention_table() {
 const std::vector<Rule>& unfused_table() {
   static const std::vector<Rule> rows = {
       {"GGM056", "quantized-v-cache-needs-flash", "the V cache is quantized, and flash attention does not serve the call", stops, Blame::setting, "ggml-unfused-attention", always(), one_of(I::kv_type_v, {"f16", "bf16", "f32"}),
-       "the context cannot be created: without flash attention V is read along the other axis, which block formats do not allow", {"switch flash attention on and clear what it declines for, or keep V in f16", same, {Change::change_setting}}, llama_context,
+       "with flash attention on auto or off the context cannot be created, since V is then read along the other axis, which block formats do not allow; where it is forced on (-fa on), the whole operator runs on the CPU instead, many times slower and without a word", {"switch flash attention on and clear what it declines for, or keep V in f16", same, {Change::change_setting}}, llama_context,
        FA("160", "sm_90") " --extra kv_type_k=q8_0 --extra kv_type_v=q8_0", FA("160", "sm_90"), 10},
   };
   return rows;
 }
 
+#define ID(M, N, TYPE, ARCH) "gemm --x " M "x4096 --w 4096x" N " --dtype f32 --extra call=mul_mat_id --extra quant_type=" TYPE " --framework ggml --target " ARCH
+
+// Products with the weights of the experts that each token was sent to (mul_mat_id): M counts tokens, w is one expert.
+const std::vector<Rule>& experts_vector_table() {
+  static const std::vector<Rule> rows = {
+      {"GGM070", "expert-vector-kernel-type", "the weights of the experts are not quantized", stops, Blame::checkpoint, "ggml-mmvq-id", always(), none_of(I::quant_type, floats), "passed over", {"nothing to do: the float matrix kernel serves experts", same, {}},
+       experts_code, ID("1", "4096", "F16", "sm_90"), ID("1", "4096", "Q4_K", "sm_90"), 9},
+      {"GGM071", "expert-vector-kernel-tokens", "more tokens than the quantized vector kernel takes for experts", stops, Blame::heuristic, "ggml-mmvq-id", always(), at_most(I::rows, I::mmvq_columns),
+       "passed over for the quantized matrix kernel where that serves the type", {"nothing to do: expected for larger batches", same, {}}, experts_code, ID("6", "4096", "Q3_K", "sm_86"), ID("5", "4096", "Q3_K", "sm_86"), 10},
+  };
+  return rows;
+}
+
+const std::vector<Rule>& experts_float_table() {
+  static const std::vector<Rule> rows = {
+      {"GGM072", "expert-matrix-kernel-type", "type or chip outside the float matrix kernel", stops, Blame::hardware, "ggml-mmf-id", always(),
+       all({one_of(I::quant_type, floats), any({none_of(I::quant_type, {"F32", "BF16"}), at_least(I::compute_capability, 80)}), any({differs(I::quant_type, "F16"), at_least(I::compute_capability, 70)})}), "passed over: the experts are multiplied one after another",
+       {"use a block format that the quantized kernels serve", less_precise, {Change::regroup}}, experts_code, ID("16", "4096", "BF16", "sm_75"), ID("16", "4096", "BF16", "sm_80"), 10},
+      {"GGM073", "expert-matrix-kernel-k", "K does not fill the warp tiles of the float matrix kernel", stops, Blame::spec, "ggml-mmf-id", one_of(I::quant_type, floats), any({all({equals(I::quant_type, "F32"), multiple_of(I::k, 32)}), multiple_of(I::k, 64)}),
+       "passed over: the experts are multiplied one after another", {"pad K to 64 (32 for F32)", same, {Change::pad_k}}, experts_code,
+       "gemm --x 8x4104 --w 4104x4096 --dtype f32 --extra call=mul_mat_id --extra quant_type=F16 --framework ggml --target sm_90", ID("8", "4096", "F16", "sm_90"), 11},
+      {"GGM074", "expert-matrix-kernel-rows", "the rows of an expert do not fill the blocks of the float matrix kernel", stops, Blame::spec, "ggml-mmf-id", one_of(I::quant_type, floats), multiple_of(I::n, 32),
+       "passed over: the experts are multiplied one after another", {"pad N to a multiple of 32", same, {Change::pad_n}}, experts_code, ID("8", "4100", "F16", "sm_90"), ID("8", "4096", "F16", "sm_90"), 12},
+      {"GGM075", "expert-matrix-kernel-tokens", "more tokens than the float matrix kernel takes for experts", stops, Blame::heuristic, "ggml-mmf-id", one_of(I::quant_type, floats), any({at_most(I::rows, 128.0), all({at_most(I::n, 1024.0), at_most(I::rows, 512.0)})}),
+       "passed over: the experts are multiplied one after another", {"nothing to do: expected for large batches", same, {}}, experts_code, ID("129", "1025", "F16", "sm_90"), ID("512", "1024", "F16", "sm_90"), 13},
+  };
+  return rows;
+}
+
+const std::vector<Rule>& sorted_experts_table() {
+  static const std::vector<Rule> rows = {
+      {"GGM076", "experts-one-after-another", "no kernel takes the experts at once", slow, Blame::heuristic, "ggml-sorted-experts", always(), differs(I::call, "mul_mat_id"),
+       "the choice of experts is copied to the host, the stream is waited for twice, tokens are sorted, and each expert is a product of its own; such a call is left out of CUDA graphs",
+       {"use a block format that the quantized kernels serve, or clear what the kernels above decline for", less_precise, {Change::regroup}}, experts_code, ID("512", "4096", "IQ1_M", "sm_90"), GG("512", "IQ1_M", "sm_90"), 60},
+  };
+  return rows;
+}
+
 #undef GG
+#undef ID
 #undef FA
 #undef FA_KV
 
@@ -152,6 +192,19 @@ std::int64_t mmvq_columns(std::string_view type, std::int64_t cc) {
   return 8;
 }
 
+std::int64_t experts_columns(std::string_view type, std::int64_t cc) {
+  struct Row { std::string_view type; std::int64_t pascal, turing; };  // up to 6.2 (and 7.2), and 7.5 to 8.8
+  static constexpr Row rows[] = {{"IQ1_S", 6, 8},  {"IQ1_M", 6, 8}, {"IQ2_S", 4, 7}, {"IQ2_XS", 5, 8}, {"IQ2_XXS", 5, 8}, {"IQ3_S", 4, 6}, {"IQ3_XXS", 4, 7}, {"IQ4_NL", 6, 8}, {"IQ4_XS", 5, 8}, {"MXFP4", 4, 7},
+                                 {"NVFP4", 4, 8}, {"Q2_K", 4, 7},  {"Q3_K", 4, 5},  {"Q4_0", 6, 8},   {"Q4_1", 6, 8},    {"Q4_K", 5, 8},  {"Q5_0", 6, 8},    {"Q5_1", 6, 8},   {"Q5_K", 5, 8},   {"Q6_K", 4, 8}, {"Q8_0", 4, 8}};
+  if (cc == 70 || cc >= 89) return 8;
+  for (const Row& row : rows)
+    if (row.type == type) return cc >= 75 ? row.turing : row.pascal;
+  return 8;
+}
+
+std::span<const Rule> experts_vector_rules() { return experts_vector_table(); }
+std::span<const Rule> experts_float_rules() { return experts_float_table(); }
+std::span<const Rule> sorted_experts_rules() { return sorted_experts_table(); }
 std::span<const Rule> mmvf_rules() { return mmvf_table(); }
 std::span<const Rule> mmf_rules() { return mmf_table(); }
 std::span<const Rule> mmvq_rules() { return mmvq_table(); }

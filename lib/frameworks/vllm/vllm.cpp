@@ -30,6 +30,11 @@ bool is_2025(const FactSet& f) {
   return version && *version <= facts::Version::of(2025, 8);
 }
 
+bool is_before(const FactSet& f, std::int64_t year, std::int64_t month) {
+  const auto* version = std::get_if<facts::Version>(&f.value(Id::vllm_version));
+  return version && *version < facts::Version::of(year, month);
+}
+
 // Class names by which VLLM_DISABLED_KERNELS knows the candidates; older names of the same kernel count too.
 struct ClassName { std::string_view scope, name; };
 constexpr ClassName class_names[] = {
@@ -116,12 +121,14 @@ std::vector<Candidate> mixed(const FactSet& f, bool cpu) {
   if (plain_awq) return {candidate("vllm-awq-plain", "plain AWQ kernels", Speed::fallback, awq_raises)};
   const bool not_symmetric = packing == "gptq" && !flag(f, Id::symmetric).value_or(true);
   if (packing == "gptq" && old && (named == "gptq" || not_symmetric)) return {candidate("vllm-gptq-legacy", "legacy GPTQ kernels", Speed::fallback)};
+  // A kernel is asked from the release on that brought it.
+  const auto since = [&](std::int64_t year, std::int64_t month) { return !is_before(f, year, month); };
   if (!old) out.push_back(candidate("vllm-cutlass-w4a8", "CUTLASS, INT4 by FP8", Speed::fast));
-  out.push_back(candidate("vllm-machete", "Machete, Hopper", Speed::fast));
-  out.push_back(candidate("vllm-allspark", "AllSpark, INT8 weights on Ampere", Speed::fast));
+  if (since(2024, 9)) out.push_back(candidate("vllm-machete", "Machete, Hopper", Speed::fast));
+  if (since(2025, 3)) out.push_back(candidate("vllm-allspark", "AllSpark, INT8 weights on Ampere", Speed::fast));
   out.push_back(candidate("vllm-marlin", "Marlin", Speed::fast));
-  out.push_back(candidate("vllm-conch", "Conch, Triton", Speed::fast));
-  out.push_back(candidate("vllm-exllama", "ExLlama, FP16", Speed::fast));
+  if (since(2025, 8)) out.push_back(candidate("vllm-conch", "Conch, Triton", Speed::fast));
+  if (since(2025, 1)) out.push_back(candidate("vllm-exllama", "ExLlama, FP16", Speed::fast));
   if (old) return out;
   out.push_back(candidate("vllm-triton-w4a16", "Triton W4A16", Speed::fast));
   out.push_back(candidate("vllm-humming", "Humming, compiled at run time", Speed::fast));

@@ -215,7 +215,9 @@ Json matrix(const Matrix& m) {
       if (cell.text.empty()) continue;  // not a candidate there
       cells[m.columns[i]] = {{"standing", cell.standing}, {"ids", cell.ids}};
     }
-    rows.push_back({{"label", row.label}, {"verdict", row.verdict}, {"cells", cells}});
+    Json versions = Json::object();
+    for (const VersionRead& v : row.versions) versions[v.name] = {{"value", v.value}, {"assumed", v.assumed}};
+    rows.push_back({{"label", row.label}, {"verdict", row.verdict}, {"versions", versions}, {"cells", cells}});
   }
   return {{"title", m.title}, {"backends", m.columns}, {"rows", rows}, {"legend", m.legend}};
 }

@@ -139,6 +139,12 @@ bool beside_the_point(const Case& c, const GroupedFinding& g) {
   return std::find(g.backends.begin(), g.backends.end(), c.decision.selected.value_or("")) == g.backends.end();
 }
 
+// With the fast path taken, nothing asks for a change that another candidate would need, unless it was tried.
+bool needs_no_change(const Case& c, const GroupedFinding& g) {
+  if (c.verdict.status != Status::fast_path || g.backends.empty() || !g.finding->tried.empty()) return false;
+  return std::find(g.backends.begin(), g.backends.end(), c.decision.selected.value_or("")) == g.backends.end();
+}
+
 bool about_policy(const Finding& f) { return f.id.rfind("POL", 0) == 0; }
 
 void findings(Writer& w, const Case& c) {
@@ -288,7 +294,7 @@ void changes(Writer& w, const Case& c) {
   for (const GroupedFinding& g : grouped_findings(c, false)) {
     const Finding& f = *g.finding;
     // What policy asked for is no defect; a note asks for nothing.
-    if (!asks_for_something(f) || f.status != "unmet" || f.level == "note" || about_policy(f) || beside_the_point(c, g)) continue;
+    if (!asks_for_something(f) || f.status != "unmet" || f.level == "note" || about_policy(f) || beside_the_point(c, g) || needs_no_change(c, g)) continue;
     if (found && f.tried.empty()) continue;
     const int rank = f.keeps == "function" ? 0 : f.keeps == "precision" ? 1 : 2;
     std::string text = fmt::format("{} (keeps {}", f.fix, keeps_words(f.keeps));

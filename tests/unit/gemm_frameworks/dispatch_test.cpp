@@ -70,6 +70,53 @@ TEST_CASE("ggml: kernels in order, the last one dequantizes") {
   CHECK(attention.selected == "ggml-unfused-attention");
 }
 
+TEST_CASE("vLLM: a kernel is asked from the release on that brought it") {
+  const auto has = [](const char* version, const char* kernel) {
+    return diagnosed(std::string("gemm --x 16x4096 --w 4096x4096 --dtype f16 --quant w8a16:group=channel:packing=gptq --framework vllm --target sm_80 --package-version vllm=") + version).find(kernel) != nullptr;
+  };
+  CHECK_FALSE(has("0.5.3", "vllm-machete"));
+  CHECK(has("0.6.3", "vllm-machete"));
+  CHECK_FALSE(has("0.7.3", "vllm-allspark"));
+  CHECK(has("0.8.0", "vllm-allspark"));
+  CHECK_FALSE(has("0.6.6", "vllm-exllama"));
+  CHECK(has("0.7.0", "vllm-exllama"));
+  CHECK_FALSE(has("0.9.2", "vllm-conch"));
+  CHECK(has("0.10.0", "vllm-conch"));
+  const std::string line = "gemm --x 16x1280 --w 1280x3420 --dtype bf16 --quant w4a16:group=128:packing=gptq --framework vllm --target sm_80 --package-version vllm=0.10.1 --built-with conch=";
+  CHECK(diagnosed(line + "off").error);
+  CHECK(diagnosed(line + "on").selected == "vllm-conch");
+}
+
+TEST_CASE("MXFP8 in any layout on 12.x from cuBLAS 13.6 on") {
+  const std::string call = "gemm --x 256x4096 --w 4096x4096 --dtype f8_e4m3 --out-dtype bf16 --extra scale_recipe=mxfp8 --target sm_120 --package-version cublas=";
+  CHECK(diagnosed(call + "13.5.1 --framework cublas").find("cublaslt")->first_reason->id == "CLT054");
+  CHECK(diagnosed(call + "13.6.0 --framework cublas").selected == "cublaslt");
+  CHECK(diagnosed(call + "13.5.1 --extra call=scaled_mm --torch-version 2.14.0 --framework torch").find("torch-scaled-mm")->first_reason->id == "TSM010");
+  CHECK(diagnosed(call + "13.6.0 --extra call=scaled_mm --torch-version 2.14.0 --framework torch").selected == "torch-scaled-mm");
+}
+
+TEST_CASE("ggml: products with experts") {
+  const auto chosen = [](const char* tokens, const char* type, const char* target, const char* n = "4096") {
+    return diagnosed(std::string("gemm --x ") + tokens + "x4096 --w 4096x" + n + " --dtype f32 --extra call=mul_mat_id --extra quant_type=" + type + " --framework ggml --target " + target).selected;
+  };
+  // The limits of the vector kernel are others than without experts.
+  CHECK(chosen("8", "Q4_K", "sm_89") == "ggml-mmvq-id");
+  CHECK(chosen("9", "Q4_K", "sm_89") == "ggml-mmq");
+  CHECK(chosen("5", "Q3_K", "sm_86") == "ggml-mmvq-id");
+  CHECK(chosen("6", "Q3_K", "sm_86") == "ggml-mmq");
+  CHECK(chosen("5", "Q4_K", "sm_61") == "ggml-mmvq-id");
+  CHECK(chosen("6", "Q4_K", "sm_61") == "ggml-mmq");
+  CHECK(chosen("8", "Q4_K", "sm_70") == "ggml-mmvq-id");
+  CHECK(chosen("128", "F16", "sm_90") == "ggml-mmf-id");
+  CHECK(chosen("129", "F16", "sm_90") == "ggml-sorted-experts");
+  CHECK(chosen("512", "F16", "sm_90", "1024") == "ggml-mmf-id");
+  CHECK(chosen("8", "IQ1_M", "sm_90") == "ggml-mmvq-id");
+  const auto sorted = diagnosed("gemm --x 64x4096 --w 4096x4096 --dtype f32 --extra call=mul_mat_id --extra quant_type=IQ1_M --framework ggml --target sm_90");
+  CHECK(sorted.selected == "ggml-sorted-experts");
+  CHECK(names(sorted, "GGM076"));
+  CHECK(names(sorted, "GGM030"));
+}
+
 TEST_CASE("bitsandbytes: one row is fused, a batch on an old version is dequantized") {
   CHECK(diagnosed("gemm --x 1x4096 --w 4096x4096 --dtype bf16 --quant w4a16:group=64:packing=nf4 --framework bitsandbytes --target sm_90 --package-version bitsandbytes=0.49.0").selected == "bnb-4bit");
   const auto two = diagnosed("gemm --x 2x4096 --w 4096x4096 --dtype bf16 --quant w4a16:group=64:packing=nf4 --framework bitsandbytes --target sm_90 --package-version bitsandbytes=0.49.0");

@@ -52,6 +52,15 @@ const FoundReport found_reports[] = {
     {"bitsandbytes#490: LLM.int8 slower than BF16", "gemm --x 1x4096 --w 4096x4096 --dtype bf16 --quant w8a8:group=channel:packing=int8 --extra outlier_threshold=6 --extra outliers=true --framework bitsandbytes --target sm_80", "BNB025"},
     {"AutoAWQ#172: long context is slower than FP16", "gemm --x 4096x4096 --w 4096x4096 --dtype f16 --quant w4a16:group=128:zero:packing=awq --framework autoawq --target sm_80", "AWQ002"},
     {"llama.cpp#7676: quantized prompt on Volta goes through cuBLAS", "gemm --x 512x4096 --w 4096x4096 --dtype f32 --extra quant_type=Q4_K --framework ggml --target sm_70", "GGM034"},
+    {"CTranslate2#1865: INT8 with a vocabulary of 51866 on a 5090", "gemm --x 24x1280 --w 1280x51866 --trans-w --dtype s8 --out-dtype s32 --framework cublas --target rtx-5090", "CUB010"},
+    {"vllm#23320: an MLP of 3420 features on A100", "gemm --x 16x1280 --w 1280x3420 --dtype bf16 --quant w4a16:group=128:packing=gptq --package-version vllm=0.10.1" VLLM "a100-80", "VLM045"},
+    {"torchao: K of 4100 with groups of 128 is skipped", "gemm --x 1x4100 --w 4100x4096 --dtype bf16 --quant w4a16:group=128 --framework torchao --target a100-80", "TAO001"},
+    {"bitsandbytes: K of 4100 with blocks of 64", "gemm --x 1x4100 --w 4100x4096 --dtype bf16 --quant w4a16:group=64:packing=nf4 --framework bitsandbytes --target a100-80", "BNB006"},
+    {"half precision on a GTX 1080", "gemm --x 4096x4096 --w 4096x4096 --dtype f16" TORCH "sm_61", "TMM055"},
+    {"double precision on a 4090", "gemm --x 4096x4096 --w 4096x4096 --dtype f64" TORCH "rtx-4090", "TMM056"},
+    {"llama.cpp#28455: a q5_1 cache leaves the GPU", "sdpa --q 1x32x512x128 --k 1x8x4096x128 --v 1x8x4096x128 --gqa --mask float:512x4096 --dtype f16 --framework ggml --extra kv_type_k=q5_1 --extra kv_type_v=q5_1 --target rtx-4090", "GGM051"},
+    {"lmstudio#2246: K of q8_0 with V of q4_0", "sdpa --q 1x32x512x128 --k 1x8x4096x128 --v 1x8x4096x128 --gqa --mask float:512x4096 --dtype f16 --framework ggml --extra kv_type_k=q8_0 --extra kv_type_v=q4_0 --target rtx-3090", "GGM051"},
+    {"llama.cpp#20375: vision heads of 88", "sdpa --q 1x16x512x88 --dtype f16 --framework ggml --target rtx-4090", "GGM050"},
     {"llama.cpp: built with GGML_CUDA_FORCE_CUBLAS", "gemm --x 512x4096 --w 4096x4096 --dtype f32 --extra quant_type=Q4_K --built-with ggml_force_cublas=on --framework ggml --target sm_89", "GGM031"},
 };
 

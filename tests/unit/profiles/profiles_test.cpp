@@ -108,6 +108,19 @@ TEST_CASE("targets: lists, all, generics, AMD, cpu and what is not one") {
     CHECK(found->name == name);
   }
   CHECK(facts::find_profile("h100").problems().front().wanted == "h100-pcie or h100-sxm");
+  // AMD's cards by their names; devices without rules are told of by what is known.
+  for (const auto& [card, architecture] : std::vector<std::pair<const char*, const char*>>{{"mi300x", "gfx942"}, {"AMD Instinct MI250X", "gfx90a"}, {"RX 7900 XTX", "gfx1100"}}) {
+    INFO(card);
+    REQUIRE(facts::find_profile(card).ok());
+    CHECK(facts::find_profile(card)->name == architecture);
+    CHECK(facts::find_profile(card)->device_type == "rocm");
+  }
+  for (const char* other : {"mps", "xpu", "xpu:0", "hpu", "npu", "tpu"}) {
+    INFO(other);
+    REQUIRE_FALSE(facts::find_profile(other).ok());
+    CHECK(facts::find_profile(other).problems().front().message.find("no rules here") != std::string::npos);
+  }
+  CHECK(facts::find_profile("mpt").problems().front().message == "unknown target");
   CHECK(facts::find_profile("4090").problems().front().wanted == "rtx-4090");
   for (const char* bad : {"90", "9.0.0", "sm_9.00", "sm.", "nvidia"}) {
     INFO(bad);

@@ -176,6 +176,9 @@ TEST_CASE("matrix product: each mistake is named", "[spec]") {
       {R"({"op":"gemm","x":{"shape":[4,32]},"w":{"shape":[32,8]},"quant":{"scheme":"w4a16:group=16"}})", {}},
       {R"({"op":"gemm","x":{"shape":[4,32],"dtype":"f32"},"w":{"shape":[32,8]},"quant":{"scheme":"w4a16:group=16"}})", {"x.dtype"}},
       {R"({"op":"gemm","x":{"shape":[4,32]},"w":{"shape":[32,8]},"quant":{"scheme":"w4a16:group=24"}})", {"quant.group_size"}},
+      // What a framework's layer does with groups that do not divide K is for its rules to say.
+      {R"({"op":"gemm","x":{"shape":[4,32]},"w":{"shape":[32,8]},"quant":{"scheme":"w4a16:group=24"},"context":{"framework":"vllm","target":"sm_80"}})", {}},
+      {R"({"op":"gemm","x":{"shape":[4,32]},"w":{"shape":[32,8]},"quant":{"scheme":"w4a16:group=24"},"context":{"framework":"torch","target":"sm_80"}})", {"quant.group_size"}},
       {R"({"op":"gemm","x":{"shape":[4,32]},"w":{"shape":[32,8]},"quant":{"scheme":"w7a16"}})", {"quant.bits"}},
       {R"({"op":"gemm","x":{"shape":[4,32]},"w":{"shape":[32,8]},"quant":{"scheme":"w4a9"}})", {"quant.act_bits"}},
       {R"({"op":"gemm","x":{"shape":[4,32]},"w":{"shape":[32,8],"dtype":"s8"},"quant":{"scheme":"w4a16"}})", {"w.dtype"}},

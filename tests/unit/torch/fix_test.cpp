@@ -217,6 +217,26 @@ TEST_CASE("one table over targets") {
   for (const auto& row : matrix.rows)
     for (const auto& cell : row.cells)
       for (const std::string& id : cell.ids) CHECK(md.find("- " + id + ": ") != std::string::npos);
+  // What all rows stand on is said once, and whether it was stated.
+  CHECK(md.find("Versions: torch 2.6.0, cudnn 9.1.0 (assumed; --cudnn-version names another)\n") != std::string::npos);
+  CHECK(report::matrix_text(matrix).find("\nversions: torch 2.6.0, cudnn 9.1.0 (assumed; --cudnn-version names another)\n") != std::string::npos);
+}
+
+TEST_CASE("versions that differ between the rows of a table have a column each") {
+  std::vector<report::Case> cases;
+  const auto target = facts::find_profile("h100-sxm");
+  for (const char* version : {"2.6.0", "2.9.1"})
+    cases.push_back(session::what_if(fixable(std::string("sdpa --q 1x8x256x64 --dtype bf16 --framework torch --torch-version ") + version), "1", frameworks::torch_framework(), &*target, {}));
+  const std::vector<std::string> plain{"first", "second"}, named{"h100-sxm torch 2.6.0", "h100-sxm torch 2.9.1"};
+  const std::string md = report::matrix_markdown(report::make_matrix(cases, plain));
+  CHECK(md.find("Versions:") == std::string::npos);
+  CHECK(md.find("| target | torch | cudnn | torch-flash |") != std::string::npos);
+  CHECK(md.find("| first | 2.6.0 | 9.1.0 (assumed) |") != std::string::npos);
+  CHECK(md.find("| second | 2.9.1 | 9.10.2 (assumed) |") != std::string::npos);
+  // A version that the label of every row names has none.
+  const std::string text = report::matrix_text(report::make_matrix(cases, named));
+  CHECK(text.find("  torch  ") == std::string::npos);
+  CHECK(text.find("h100-sxm torch 2.6.0  9.1.0 (assumed)") != std::string::npos);
 }
 
 TEST_CASE("costs: arithmetic, traffic and memory of each path") {

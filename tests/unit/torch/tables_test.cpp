@@ -215,6 +215,30 @@ TEST_CASE("orders by version, GPU, cuDNN and environment") {
   CHECK(choice("sdpa --q 2x8x128x64 --framework torch --torch-version 2.0.0 --target cpu") == "torch-math");
 }
 
+TEST_CASE("a release without the function answers with an error, not with a backend") {
+  const std::string call = "sdpa --q 1x8x256x64 --dtype f16 --framework torch --target sm_80 --torch-version ";
+  CHECK(choice(call + "1.13.1") == "error");
+  CHECK(choice(call + "2.0.0") == "torch-efficient");
+}
+
+TEST_CASE("known hazards of cuDNN releases are warnings, at the edges of versions") {
+  const auto warned = [](const std::string& more, const char* id) {
+    const Diagnosis d = diagnose(read("sdpa --dtype bf16 --framework torch " + more));
+    for (const rules::Finding& f : d.find("torch-cudnn")->findings)
+      if (f.rule->id == id) return f.status == Truth::unmet;
+    return false;
+  };
+  const std::string train = "--q 1x24x261x64 --train --torch-version 2.9.1 --target ";
+  CHECK(warned(train + "sm_90 --cudnn-version 9.15.0", "TCU105"));
+  CHECK_FALSE(warned(train + "sm_90 --cudnn-version 9.15.1", "TCU105"));
+  CHECK_FALSE(warned(train + "sm_89 --cudnn-version 9.15.0", "TCU105"));
+  const std::string decode = "--q 1x8x1x64 --k 1x8x256x64 --torch-version 2.13.0 --target ";
+  CHECK(warned(decode + "sm_100 --cudnn-version 9.20.0", "TCU106"));
+  CHECK_FALSE(warned(decode + "sm_100 --cudnn-version 9.24.1", "TCU106"));
+  CHECK(warned(decode + "sm_100 --cudnn-version 9.25.0", "TCU106"));
+  CHECK_FALSE(warned(decode + "sm_90 --cudnn-version 9.20.0", "TCU106"));
+}
+
 TEST_CASE("an unknown fact leaves the choice open, and only where it matters") {
   const std::string call = "sdpa --q 4x8x512x64 --dtype bf16 --framework torch --torch-version ";
   CHECK(choice(call + "2.16.0 --target h100-sxm") == "undetermined");  // no cuDNN version is known for it

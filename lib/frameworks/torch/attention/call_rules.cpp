@@ -5,6 +5,16 @@ namespace dd::frameworks::torch_attention {
 
 std::span<const Rule> call_rules() {
   static const Rule table[] = {
+      {.id = "TSD045", .name = "function-not-there-yet", .title = "this release has no scaled_dot_product_attention",
+       .level = Level::blocks, .blame = Blame::library_version, .scope = "*",
+       .applies = always(),
+       .requires_that = in("2.0", ""),
+       .effect = "the function came with 2.0 (1.13 has a private predecessor with another signature): the call raises, and attention written by hand runs as separate products and a softmax",
+       .fix = {"use PyTorch 2.0 or newer", Keeps::function, {Change::change_version}},
+       .source = {"PyTorch release notes of 2.0", "2.0 and newer", "2026-11-30"},
+       .blocked_example = "sdpa --q 1x8x256x64 --dtype f16 --framework torch --torch-version 1.13.0 --target sm_80",
+       .passing_example = "sdpa --q 1x8x256x64 --dtype f16 --framework torch --torch-version 2.0.0 --target sm_80",
+       .order = 50},
       {.id = "TSD001", .name = "element-types-differ", .title = "q, k and v have different element types",
        .level = Level::blocks, .blame = Blame::spec, .scope = "*",
        .applies = in("2.0", ""),
