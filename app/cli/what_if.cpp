@@ -108,9 +108,10 @@ Modelled model(const session::BatchItem& item, const RunOptions& run, const sess
   const auto targets = facts::find_profiles(spec.context.target);
   if (!targets) {
     for (const core::Problem& p : targets.problems()) {
-      out.cases.push_back(failed(item, core::to_text(p)));
-      out.labels.push_back(p.seen);
+      if (out.cases.empty()) out.cases.push_back(failed(item, core::to_text(p)));
+      else out.cases.front().problems.push_back(core::to_text(p));
     }
+    out.labels.push_back(spec.context.target);
     return out;
   }
   session::WhatIfOptions options;

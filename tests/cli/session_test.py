@@ -171,6 +171,13 @@ class Whole(unittest.TestCase):
         self.assertIn(blocked["ids"][0], matrix["legend"])
         self.assertEqual(run(*words[:-4], "--torch-version", "2.2.0,2.6.0")[0], 2)  # nothing of it can be run here
 
+    def test_a_bad_profile_is_told_of_once(self):
+        path = os.path.join(self.folder.name, "device.json")
+        pathlib.Path(path).write_text('{"name": "mine", "fields": {}, "colour": 1}')
+        code, out, err = run("sdpa", "--q", "1x8x64x64", "--framework", "torch", "--target", path)
+        self.assertEqual((code, out), (2, ""))
+        self.assertEqual((err.count("title: missing"), err.count("colour: unknown field")), (1, 1))
+
     def test_one_call_in_several_lines_is_one_table_and_lists_agree_with_json(self):
         call = "sdpa --q 1x8x256x64 --dtype f16 --framework torch --target {} --torch-version 2.6.0\n"
         path = os.path.join(self.folder.name, "places.txt")
