@@ -91,7 +91,9 @@ Cost cost_of(std::string_view candidate, const std::vector<std::string_view>& un
   Cost cost;
   cost.flops = 2.0 * static_cast<double>(integer_or(f, Id::rows, 1)) * static_cast<double>(integer_or(f, Id::n, 1)) * static_cast<double>(integer_or(f, Id::k, 1)) *
                static_cast<double>(integer_or(f, Id::gemm_batch, 1));
-  cost.bytes = plus(plus(s.x, s.w), s.out);
+  // A layer that was left unquantized keeps its weight in 16 bit.
+  const std::int64_t w = candidate == "torchao-unquantized" ? std::max(s.w, s.w_wide) : s.w;
+  cost.bytes = plus(plus(s.x, w), s.out);
   const auto add = [&](const Hidden& row) {
     const bool there = std::any_of(cost.hidden.begin(), cost.hidden.end(), [&](const Part& p) { return p.what == row.text; });
     if (!there) cost.hidden.push_back({std::string(row.text), size_of(row.what, s)});

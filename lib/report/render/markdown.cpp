@@ -83,7 +83,7 @@ std::string case_section(const Case& c, int verbosity) {
   }
   std::string out = fmt::format("### {}\n\n**{}** ({}): {}\n\n", c.title, core::to_text(c.verdict.status), core::to_text(c.verdict.grade),
                                 c.verdict.summary);
-  for (const std::string& b : c.verdict.because) out += "- because " + b + "\n";
+  for (const std::string& b : c.verdict.because) out += (b.starts_with("fix: ") || b.starts_with("take care: ") ? "- " : "- because ") + b + "\n";
   for (const Requirement& r : c.requirements) out += fmt::format("- require `{}`: {} {}\n", r.text, r.status, r.detail);
   if (c.reference) out += fmt::format("- reference: {}; {}\n", c.reference->name, c.reference->scope);
   out += "\n";

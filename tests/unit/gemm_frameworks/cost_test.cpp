@@ -57,6 +57,12 @@ TEST_CASE("ggml: block formats as they are stored, expanded to 16 bit where the 
   CHECK(cost_of("ggml-cublas", {"GGM040"}, test::facts_of(test::spec_of(line + "sm_61"))).hidden_bytes() == 4096LL * 4096 * 4);
 }
 
+TEST_CASE("torchao: a layer that was left as it was reads its weight in 16 bit") {
+  const auto facts = test::facts_of(test::spec_of("gemm --x 1x4100 --w 4100x4096 --dtype bf16 --quant w4a16:group=128 --framework torchao --target a100-80"));
+  CHECK(cost_of("torchao-unquantized", {}, facts).bytes == 2LL * 4100 + 2LL * 4100 * 4096 + 2LL * 4096);
+  CHECK(cost_of("torchao-int4", {}, facts).bytes < 4100LL * 4096);
+}
+
 TEST_CASE("narrow activations: packed weights are expanded to 16 bit, not to the width of x") {
   const auto f = test::facts_of(test::spec_of("gemm --x 64x4096 --w 4096x4096 --dtype s8 --quant w4a8:group=128 --framework vllm --target sm_80"));
   CHECK(cost_of("bnb-dequantize", {}, f).hidden_bytes() == 4096LL * 4096 * 2);

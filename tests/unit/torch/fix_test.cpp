@@ -195,6 +195,15 @@ TEST_CASE("the list of what to change holds only what was found to help") {
   CHECK(words.find("what to change") == std::string::npos);
 }
 
+TEST_CASE("Markdown tells proposals from reasons") {
+  report::Report report;
+  report.cases.push_back(fixed_case("sdpa --q 1x8x64x60 --dtype f16 --mask bool" + torch26));
+  const std::string md = report::render_markdown(report);
+  CHECK(md.find("\n- fix: ") != std::string::npos);
+  CHECK(md.find("because fix: ") == std::string::npos);
+  CHECK(md.find("\n- because torch-flash: TFL005") != std::string::npos);
+}
+
 TEST_CASE("one table over targets") {
   session::WhatIfOptions options;
   const auto spec = fixable("sdpa --q 1x8x256x64 --dtype bf16 --framework torch --torch-version 2.6.0");
