@@ -113,13 +113,17 @@ Predicted predict(const std::vector<session::BatchItem>& items, const RunOptions
   out.of_item.resize(items.size());
   std::vector<std::vector<std::string>> labels(items.size());
   Asking asking(items, run, settings);
+  std::map<std::string, core::Result<std::vector<facts::DeviceProfile>>> places;  // most of a batch names the same
+  for (const session::BatchItem& item : items)
+    if (answered_by_rules(item) && !places.contains(item.spec->context.target))
+      places.emplace(item.spec->context.target, facts::find_profiles(item.spec->context.target));
   std::mutex lock;
   std::size_t done = 0;
   // Rules alone disturb no measurement, so that all processors may evaluate them.
   ops::parallel_for(static_cast<std::int64_t>(items.size()), {0, session::stop_flag()}, [&](std::int64_t task, int) {
     const auto i = static_cast<std::size_t>(task);
     if (!answered_by_rules(items[i])) return;
-    Modelled modelled = model(items[i], run, settings, brief, asking.for_item(i));
+    Modelled modelled = model(items[i], places.at(items[i].spec->context.target), run, settings, brief, asking.for_item(i));
     out.of_item[i] = std::move(modelled.cases);
     labels[i] = std::move(modelled.labels);
     const std::lock_guard<std::mutex> hold(lock);

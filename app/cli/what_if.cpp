@@ -96,7 +96,8 @@ void set_exit_code(report::Case& c, const spec::OpSpec& spec, const session::Set
 
 bool is_modelled(const spec::OpSpec& spec) { return !here(spec.context.target); }
 
-Modelled model(const session::BatchItem& item, const RunOptions& run, const session::Settings& settings, bool brief, session::Asker* asker) {
+Modelled model(const session::BatchItem& item, const core::Result<std::vector<facts::DeviceProfile>>& targets, const RunOptions& run,
+               const session::Settings& settings, bool brief, session::Asker* asker) {
   Modelled out;
   const spec::OpSpec& spec = *item.spec;
   const frameworks::Framework* framework = framework_of(spec);
@@ -105,7 +106,6 @@ Modelled model(const session::BatchItem& item, const RunOptions& run, const sess
     out.labels.push_back("?");
     return out;
   }
-  const auto targets = facts::find_profiles(spec.context.target);
   if (!targets) {
     for (const core::Problem& p : targets.problems()) {
       if (out.cases.empty()) out.cases.push_back(failed(item, core::to_text(p)));

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cli/options.hpp"
+#include "facts/profiles.hpp"
 #include "report/report.hpp"
 #include "session/ask.hpp"
 #include "session/batch.hpp"
@@ -17,7 +18,9 @@ struct Modelled {
   std::vector<report::Case> cases;   // one per target
   std::vector<std::string> labels;   // the targets' names
 };
-// `brief`: only what a line in a list and a table need. `asker` may be nullptr: then no library is asked.
-Modelled model(const session::BatchItem& item, const RunOptions& run, const session::Settings& settings, bool brief, session::Asker* asker);
+// `targets` is what find_profiles says of the spec's target. `brief`: only what a line in a list and a table need. `asker`
+// may be nullptr: then no library is asked.
+Modelled model(const session::BatchItem& item, const core::Result<std::vector<facts::DeviceProfile>>& targets, const RunOptions& run,
+               const session::Settings& settings, bool brief, session::Asker* asker);
 
 }  // namespace dd::cli

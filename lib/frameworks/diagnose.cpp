@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "dispatch/asked.hpp"
@@ -97,6 +98,25 @@ CandidateResult judge(const Candidate& candidate, const spec::OpSpec& spec, fact
   return result;
 }
 
+// The facts that judging sets, as they were.
+class Restored {
+ public:
+  explicit Restored(facts::FactSet& facts) : facts_(facts) {
+    for (std::size_t i = 0; i < ids.size(); ++i) before_[i] = facts[ids[i]];
+  }
+  Restored(const Restored&) = delete;
+  ~Restored() {
+    for (std::size_t i = 0; i < ids.size(); ++i) facts_.set(ids[i], std::move(before_[i].value), before_[i].provenance, std::move(before_[i].where));
+  }
+
+ private:
+  using Id = facts::Id;
+  static constexpr std::array ids{Id::policy_listed, Id::policy_denied,      Id::policy_forced_other, Id::rules_block,
+                                  Id::no_backend_accepts, Id::kernels_accepting, Id::chosen_backend};
+  facts::FactSet& facts_;
+  std::array<facts::Entry, ids.size()> before_;
+};
+
 struct Outcome {
   std::optional<std::string> selected;
   bool error = false, undetermined = false;
@@ -168,8 +188,13 @@ Standing standing_of(const Candidate& candidate, const facts::FactSet& facts, co
 }
 
 Diagnosis diagnose(const Framework& framework, const spec::OpSpec& spec, facts::FactSet facts, bool with_met) {
-  Diagnosis diagnosis;
   framework.add_facts(spec, facts);
+  return diagnose_placed(framework, spec, facts, with_met);
+}
+
+Diagnosis diagnose_placed(const Framework& framework, const spec::OpSpec& spec, facts::FactSet& facts, bool with_met) {
+  Diagnosis diagnosis;
+  const Restored restored(facts);
   diagnosis.confidence = framework.confidence(facts);
   const auto add_call = [&](std::span<const Rule> table) {
     for (const Rule& rule : table) {

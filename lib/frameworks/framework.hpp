@@ -116,6 +116,9 @@ struct Diagnosis {
 
 // Facts of the spec and of the target must be in `facts`; add_facts is called here. `with_met` keeps met findings.
 Diagnosis diagnose(const Framework& framework, const spec::OpSpec& spec, facts::FactSet facts, bool with_met = false);
+// The same where add_facts was called already. What judging sets for a moment (policies, outcomes) is taken back: `facts`
+// is afterwards what it was, without a copy of it.
+Diagnosis diagnose_placed(const Framework& framework, const spec::OpSpec& spec, facts::FactSet& facts, bool with_met = false);
 
 // Only the standing, without texts and without a copy of the facts (which must be complete): for sweeps and matrices.
 Standing standing_of(const Candidate& candidate, const facts::FactSet& facts, const rules::Rule** first_reason = nullptr);

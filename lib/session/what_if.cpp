@@ -316,10 +316,10 @@ report::Case what_if(const spec::OpSpec& spec, const std::string& id, const Fram
   facts::FactSet facts = what_if_facts(placed, target, options.derived);
   std::vector<std::string> notes;
   add_mask_content(placed, facts, notes);
-  Diagnosis d = frameworks::diagnose(framework, placed, facts, options.with_met);
-  const std::optional<Answer> answer = ask(d, placed, target, options, facts);
-  if (answer) d = frameworks::diagnose(framework, placed, facts, options.with_met);
   framework.add_facts(placed, facts);
+  Diagnosis d = frameworks::diagnose_placed(framework, placed, facts, options.with_met);
+  const std::optional<Answer> answer = ask(d, placed, target, options, facts);
+  if (answer) d = frameworks::diagnose_placed(framework, placed, facts, options.with_met);
   c.findings = to_report(d.call_findings, true);
   if (answer && !answer->asked.answered()) {
     for (const rules::Rule& rule : dispatch::asked_rules())
