@@ -115,7 +115,10 @@ void no_selection(Case& c) {
       c.verdict.because.push_back(fmt::format("{}: {}", name, reason_of(*candidate, *step)));
       c.verdict.summary = fmt::format("forced {} did not serve the call: {}", name, reason_of(*candidate, *step));
     } else {
-      c.verdict.summary = fmt::format("forced {} is no backend for this call", name);
+      std::string known;
+      for (const Candidate& k : c.candidates)
+        if (k.layer != "api") known += (known.empty() ? "" : ", ") + k.backend;
+      c.verdict.summary = fmt::format("forced {} is no backend for this call{}", name, known.empty() ? "" : "; there are " + known);
     }
     return;
   }
@@ -136,6 +139,7 @@ void selection(Case& c, const Candidate& selected) {
                                               a->comparison->guard_damaged > 0 ? ", and memory outside the result was written" : ""));
     return;
   }
+  const bool forced = c.decision.policy.rfind("force ", 0) == 0;
   const bool beyond = a && a->comparison && a->comparison->mismatched > 0;  // of what its arithmetic can hold
   const std::string trust = !a || a->outcome != Outcome::mistrusted ? "" : beyond ? " (its result cannot be judged: " + a->comparison->mistrust + ")" : " (close, but the data could not tell)";
   if (selected.fast && hidden.empty()) {
@@ -143,13 +147,13 @@ void selection(Case& c, const Candidate& selected) {
     c.verdict.summary = fmt::format("{} served the call{}", selected.backend, trust);
   } else {
     c.verdict.status = Status::fallback;
-    const std::string reason = first_reason(c, true);
+    const std::string reason = forced ? "" : first_reason(c, true);
     if (!hidden.empty()) c.verdict.because.push_back(fmt::format("{} converted silently: {}", selected.backend, hidden));
-    c.verdict.summary = reason.empty() && hidden.empty() ? fmt::format("{} served the call, which is no fast path{}", selected.backend, trust)
+    c.verdict.summary = reason.empty() && hidden.empty() ? fmt::format("{}{} served the call, which is no fast path{}", selected.backend, forced ? " was forced and" : "", trust)
                         : reason.empty() || selected.fast ? fmt::format("{} served the call after silent conversions{}", selected.backend, trust)
                                                          : fmt::format("fell back to {}; fast path missed: {}{}", selected.backend, reason, trust);
   }
-  add_reasons(c, true);
+  if (!forced) add_reasons(c, true);
   add_cost(c, selected);
 }
 

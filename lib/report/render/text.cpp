@@ -296,6 +296,9 @@ void changes(Writer& w, const Case& c) {
     // What policy asked for is no defect; a note asks for nothing.
     if (!asks_for_something(f) || f.status != "unmet" || f.level == "note" || about_policy(f) || beside_the_point(c, g) || needs_no_change(c, g)) continue;
     if (found && f.tried.empty()) continue;
+    // On the fast path nobody has to clear the way for another backend.
+    const auto& of = g.backends;
+    if (c.verdict.status == Status::fast_path && f.level == "blocked" && !of.empty() && std::find(of.begin(), of.end(), c.decision.selected.value_or("")) == of.end()) continue;
     const int rank = f.keeps == "function" ? 0 : f.keeps == "precision" ? 1 : 2;
     std::string text = fmt::format("{} (keeps {}", f.fix, keeps_words(f.keeps));
     text += f.tried.empty() ? ")" : "; tried)";  // the finding says how that went

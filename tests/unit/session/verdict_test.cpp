@@ -109,7 +109,11 @@ TEST_CASE("verdict: a force that failed says why") {
   CHECK(c.verdict.status == Status::no_path);
   CHECK(says(c.verdict.summary, "forced quick did not serve the call"));
   CHECK(c.verdict.because.size() == 1);
-  CHECK(says(make({fast_blocked}, "force nonsense").verdict.summary, "no backend for this call"));
+  CHECK(says(make({fast_blocked}, "force nonsense").verdict.summary, "no backend for this call; there are quick"));
+  // A slow one that was asked for by name is no fallback of anybody's.
+  const auto slow = make({fast_blocked, {"slow", false, Outcome::matched, "chosen"}}, "force slow");
+  CHECK(slow.verdict.summary == "slow was forced and served the call, which is no fast path");
+  CHECK(slow.verdict.because.empty());
 }
 
 TEST_CASE("verdict: what the choice costs, unless the noise hides it") {
