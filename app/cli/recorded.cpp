@@ -83,7 +83,8 @@ std::string why_missed(const report::Case& c) {
   std::string out;
   for (const std::string& because : c.verdict.because) {
     const report::Candidate* k = find(c, because.substr(0, because.find(':')));
-    if (k && k->fast) out += (out.empty() ? "" : "; ") + because;
+    const bool figures = because.find(" GFLOP, ") != std::string::npos;  // what the call costs is no reason
+    if (k && k->fast && !figures) out += (out.empty() ? "" : "; ") + because;
   }
   if (!out.empty()) return out;
   return c.verdict.because.empty() ? c.verdict.summary : c.verdict.because.front();

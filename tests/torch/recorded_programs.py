@@ -140,13 +140,15 @@ class SmallPrograms(Recorded):
     def written_out(self, path, specs, python):
         written = [s for s in specs if s.get("extra", {}).get("hand_written")]
         eager = {s["extra"]["call_site"].split(":")[1]: s for s in written if s.get("mode", "eager") == "eager"}
-        self.assertEqual(len(eager), 5, [s["extra"] for s in specs])
-        added, filled, folded, capped, wanted = (eager[line] for line in sorted(eager, key=int))
-        self.assertEqual([s["extra"]["count"] for s in eager.values()], [2] * 5)
+        self.assertEqual(len(eager), 7, [s["extra"] for s in specs])
+        added, filled, folded, capped, grouped, decoded, wanted = (eager[line] for line in sorted(eager, key=int))
+        self.assertEqual([s["extra"]["count"] for s in eager.values()], [2] * 7)
         self.assertEqual((added["mask"]["shape"], added["mask"]["content"][:8], added.get("scale")), ([2, 1, 1, 64], "padding:", None))
         self.assertEqual((filled["mask"]["dtype"], filled["mask"]["content"]), ("bool", "causal"))
         self.assertEqual((folded["q"]["shape"], folded["mask"]["content"], folded.get("scale")), ([2, 4, 64, 32], "causal", None))  # as the softmax sees the heads
         self.assertEqual((capped["extra"]["score_change"], capped["scale"], capped["k"]["strides"]), ("softcap", 1.0, [8192, 32, 128, 1]))
+        for spec, rows in ((grouped, 64), (decoded, 1)):
+            self.assertEqual((spec["q"]["shape"], spec["k"]["shape"], spec["v"]["shape"], spec["enable_gqa"], spec["scale"]), ([2, 4, rows, 32], [2, 2, 64, 32], [2, 2, 64, 32], True, 1.0))
         self.assertTrue(wanted["extra"]["attention_weights"])
         compiled = [s for s in written if s.get("mode") == "compiled"]
         self.assertEqual(sorted(s["mask"]["dtype"] for s in compiled), ["bool", "f32"])

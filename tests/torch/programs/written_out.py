@@ -37,6 +37,16 @@ def soft_cap():
     return torch.einsum("bhij,bhjd->bhid", (50 * torch.tanh(scores / 50)).softmax(dim=-1), v)
 
 
+def grouped_heads():  # k and v once for two heads, as five axes
+    grouped, keys, values = q.reshape(BATCH, 2, 2, LENGTH, SIZE) * SIZE**-0.5, k[:, :2, None], v[:, :2, None]
+    return (grouped @ keys.transpose(-2, -1)).softmax(-1) @ values
+
+
+def grouped_einsum():
+    scores = torch.einsum("bghqd,bgkd->bghqk", q[:, :, -1:].unflatten(1, (2, 2)), k[:, ::2])
+    return torch.einsum("bghqk,bgkd->bghqd", scores.softmax(-1), v[:, ::2])
+
+
 def weights_wanted():
     return torch.nn.MultiheadAttention(64, 4, batch_first=True)(x, x, x)[0]
 
@@ -57,7 +67,7 @@ def something_between():
 
 
 with torch.no_grad():
-    for call in (added_mask, masked_fill, folded_heads, soft_cap, weights_wanted, router, other_axis, something_between):
+    for call in (added_mask, masked_fill, folded_heads, soft_cap, grouped_heads, grouped_einsum, weights_wanted, router, other_axis, something_between):
         for _ in range(2):
             call()
     if "compiled" in sys.argv:

@@ -86,9 +86,12 @@ def _on_einsum(torch, equation, operands, frames):
     groups = {"batch": [c for c in a if c in b and c in result], "k": [c for c in a if c in b and c not in result],
               "m": [c for c in a if c not in b], "n": [c for c in b if c not in a]}
     order = lambda t, names, parts: t.detach().permute([names.index(c) for g in parts for c in groups[g]])
-    one_each = all(len(groups[g]) == 1 for g in "kmn")
+    # Rows of two axes: grouped heads, with k and v once a group.
+    grouped = len(groups["batch"]) == len(groups["m"]) == 2
+    one_each = len(groups["k"]) == len(groups["n"]) == 1 and (len(groups["m"]) == 1 or grouped)
+    shared = lambda t: t.unsqueeze(2) if grouped else t
     if ended is not None and one_each and a == "".join(groups["batch"] + groups["m"] + groups["k"]):
-        if written.finish(torch, ended, order(w, b, ("batch", "k", "n")), frames):
+        if written.finish(torch, ended, shared(order(w, b, ("batch", "k", "n"))), frames):
             return None
     batch, k, m, n = (math.prod(sizes[c] for c in groups[g]) for g in ("batch", "k", "m", "n"))
     try:  # where the operand folds without a copy its strides are known
@@ -98,7 +101,7 @@ def _on_einsum(torch, equation, operands, frames):
     kept = store.keep(("einsum", equation, specs.key_of(x), specs.key_of(w), specs.flags_key(torch, x.device.type)), frames, lambda: specs.gemm_spec(torch, x3, w3))
     if kept is None or not one_each or result != "".join(groups["batch"] + groups["m"] + groups["n"]):
         return None
-    return written.candidate(torch, order(x, a, ("batch", "m", "k")), order(w, b, ("batch", "k", "n")), kept)
+    return written.candidate(torch, order(x, a, ("batch", "m", "k")), shared(order(w, b, ("batch", "k", "n"))), kept)
 
 
 def patch(torch):

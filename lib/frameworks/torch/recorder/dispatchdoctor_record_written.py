@@ -45,7 +45,7 @@ def _weight(torch, t):
 
 def candidate(torch, x, w, kept, scale=1.0, bias=None):
     """Scores of a product of two tensors that both carry data; None of a layer."""
-    if not 2 <= x.dim() <= 4 or x.dim() != w.dim() or not x.is_floating_point() or x.dtype != w.dtype:
+    if not 2 <= x.dim() <= 5 or x.dim() != w.dim() or not x.is_floating_point() or x.dtype != w.dtype:
         return None
     if x.dim() == 2 and (_weight(torch, x) or _weight(torch, w)):
         return None
@@ -66,7 +66,10 @@ def ends(x):
 
 
 def _heads(t, lead):
-    """A tensor of three axes as the program sees it where it gives its softmax four: batch and heads apart."""
+    """A tensor of three axes as the program sees it where it gives its softmax four: batch and heads apart. One of five has its heads in
+    groups: k and v are there once a group."""
+    if t.dim() == 5:
+        return t.squeeze(2) if t.shape[2] == 1 else t.reshape(t.shape[0], -1, *t.shape[3:])
     if lead is None or t.dim() != 3:
         return t
     return t.reshape(*lead, *t.shape[-2:]) if t.shape[0] == lead[0] * lead[1] else t
