@@ -16,6 +16,7 @@
 #include "session/findings.hpp"
 #include "session/interrupt.hpp"
 #include "session/modes.hpp"
+#include "session/rerouting.hpp"
 #include "session/safetensors.hpp"
 
 namespace dd::session {
@@ -94,10 +95,10 @@ class FrameworkCase : CaseWork {
       }
     }
     case_.facts = to_report(facts_);
-    tell_rerouting();
+    const bool elsewhere = rerouted();
     const ModesCompared modes = compare_modes(by_mode_, [this](const std::string& name) { return is_fallback(name); });
     report::Case done = finish();
-    say_rerouting(done);
+    if (elsewhere) say_rerouting(done, *framework_, undetermined_ || predicted_ == fails ? std::nullopt : predicted_, why_not_here_);
     done.verdict.because.insert(done.verdict.because.end(), modes.lines.begin(), modes.lines.end());
     done.verdict.summary += modes.difference;
     return done;
@@ -198,49 +199,15 @@ class FrameworkCase : CaseWork {
     case_.decision.selected = d.error ? std::nullopt : d.selected;
   }
 
-  // The rule by which the layer above leaves the dispatcher for its own products; nullptr where it calls.
-  const report::Finding* rerouting() const {
-    if (!framework_) return nullptr;
-    const auto ids = framework_->rerouting();
-    for (const report::Finding& f : case_.findings)
-      if (f.status == "unmet" && std::find(ids.begin(), ids.end(), f.id) != ids.end()) return &f;
-    return nullptr;
-  }
-
-  // A compiler that recognised the attention has done what the rule asks for.
-  void tell_rerouting() {
-    const report::Finding* found = rerouting();
+  // The layer above left the dispatcher for its own products. A compiler that recognised the attention has done what the rule asks for.
+  bool rerouted() {
+    const report::Finding* found = rerouting(framework_, case_.findings);
     const std::string which = case_.decision.selected.value_or("");
-    rerouted_ = found && (which == written_out || !why_not_here_.empty());
-    if (!found || rerouted_ || spec_.mode != spec::Mode::compiled || !is_fast(which)) return;
+    if (!found || which == written_out || !why_not_here_.empty()) return found != nullptr;
+    const Entry* e = entry(which);
     const std::string id = found->id;
-    std::erase_if(case_.findings, [&](const report::Finding& f) { return f.id == id; });
-  }
-
-  bool is_fast(const std::string& backend) {
-    const Entry* e = entry(backend);
-    return e && e->out.fast;
-  }
-
-  // The dispatcher was never asked: what it would have done is said beside, and how its choice did when it was forced.
-  void say_rerouting(report::Case& done) const {
-    if (!rerouted_ || !done.problems.empty()) return;
-    for (const report::Finding& f : done.findings) {
-      const auto ids = framework_->rerouting();
-      if (f.status != "unmet" || std::find(ids.begin(), ids.end(), f.id) == ids.end()) continue;
-      const std::string not_run = why_not_here_.empty() ? "" : fmt::format("not run ({}); by the rules alone: ", why_not_here_);
-      done.verdict.summary = fmt::format("{}{} is not asked: {}, {}", not_run, framework_->name(), f.id, f.title);
-      if (done.verdict.status == report::Status::fast_path) done.verdict.status = report::Status::fallback;
-      std::vector<std::string> said;
-      if (predicted_ && !undetermined_ && *predicted_ != fails) {
-        const auto forced = std::find_if(done.candidates.begin(), done.candidates.end(), [&](const report::Candidate& c) { return c.backend == *predicted_; });
-        const bool close = forced != done.candidates.end() && !forced->attempts.empty() && forced->attempts.front().outcome == Outcome::matched;
-        said.push_back(fmt::format("the call itself would be served by {}{}", *predicted_, close ? ", which matched when it was forced" : ""));
-      }
-      said.push_back(fmt::format("fix: {} ({}, {})", f.fix, f.id, f.keeps == "meaning" ? "changes the meaning" : "keeps the " + f.keeps));
-      done.verdict.because.insert(done.verdict.because.begin(), said.begin(), said.end());
-      return;
-    }
+    if (e && e->out.fast && spec_.mode == spec::Mode::compiled) std::erase_if(case_.findings, [&](const report::Finding& f) { return f.id == id; });
+    return false;
   }
 
   // No run: the rules' word alone, marked as such.
@@ -388,7 +355,7 @@ class FrameworkCase : CaseWork {
     // A result that cannot be compared (dropout of the framework's own) still shows which backend ran.
     const bool served = ran(a.outcome) || (a.outcome == Outcome::unavailable && which != spec_.context.framework && !spec_.policy.force);
     const bool refused = a.outcome == Outcome::refused || a.outcome == Outcome::failed;
-    if (predicted_ && !undetermined_ && !spec_.policy.force && !of_torchao(which) && !rerouting() && (served ? which != spec_.context.framework : refused)) {
+    if (predicted_ && !undetermined_ && !spec_.policy.force && !of_torchao(which) && !rerouting(framework_, case_.findings) && (served ? which != spec_.context.framework : refused)) {
       facts_.set(Id::chosen_backend, *predicted_, facts::Provenance::derived, "rules");
       facts_.set(Id::run_backend, served ? which : std::string(fails), facts::Provenance::measured, "run");
       for (const rules::Rule& rule : dispatch::outcome_rules()) {
@@ -452,7 +419,6 @@ class FrameworkCase : CaseWork {
   std::string why_not_here_;
   std::optional<std::string> predicted_;
   bool undetermined_ = false;
-  bool rerouted_ = false;
   bool torchao_here_ = false;
   std::optional<core::Tensor> default_output_;
   std::vector<ModeRun> by_mode_;  // what the policy asked for, mode by mode

@@ -184,7 +184,11 @@ bool rerouted(const Framework& framework, const Diagnosis& d, report::Verdict& v
     if (f.status != rules::Truth::unmet || std::find(ids.begin(), ids.end(), f.rule->id) == ids.end()) continue;
     v.status = report::Status::fallback;
     v.summary = fmt::format("{} is not asked: {}, {}", framework.name(), f.rule->id, f.rule->title);
-    if (d.selected) v.because.insert(v.because.begin(), fmt::format("the call itself would be served by {}", *d.selected));
+    if (d.selected) {
+      const CandidateResult* selected = d.find(*d.selected);
+      const std::string miss = selected && !selected->candidate.fast ? first_miss(d) : "";
+      v.because.insert(v.because.begin(), fmt::format("the call itself would be served by {}{}{}", *d.selected, miss.empty() ? "" : "; ", miss));
+    }
     return true;
   }
   return false;
