@@ -112,14 +112,14 @@ Json libraries(bool redact) {
   return out;
 }
 
-Json blas(bool redact) {
+Json openblas_record(bool redact) {
   const OpenBlas& b = openblas();
   if (!b.ok()) return {{"available", false}, {"why", clean(b.problem, redact)}};
   return {{"available", true}, {"version", b.version}, {"kernel_set", b.core}, {"kernel_set_isa", b.core_isa}, {"pinned_by", b.pinned.empty() ? Json(nullptr) : Json("OPENBLAS_CORETYPE=" + b.pinned)},
           {"config", b.config}, {"path", clean(b.library.path, redact)}};
 }
 
-Json dnnl(bool redact) {
+Json onednn_record(bool redact) {
   const OneDnn& d = onednn();
   if (!d.ok()) return {{"available", false}, {"why", clean(d.problem, redact)}};
   return {{"available", true}, {"version", d.version.to_text()}, {"isa", d.isa}, {"capped_by", d.capped_by.empty() ? Json(nullptr) : Json(d.capped_by)},
@@ -160,8 +160,8 @@ Json record(bool redact, bool nvidia) {
   if (!redact) out["system"]["host"] = system.nodename;
   out["processor"] = processor();
   out["memory"] = memory();
-  out["openblas"] = blas(redact);
-  out["onednn"] = dnnl(redact);
+  out["openblas"] = openblas_record(redact);
+  out["onednn"] = onednn_record(redact);
   if (nvidia) out["nvidia"] = nvidia_record(redact);
   out["libraries"] = libraries(redact);
   out["variables"] = variables(redact);

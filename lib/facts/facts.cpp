@@ -16,6 +16,22 @@ constexpr Info table[] = {
 
 }  // namespace
 
+FactSet::FactSet() : entries_(id_count) {}
+FactSet::FactSet(const FactSet&) = default;
+FactSet::FactSet(FactSet&&) noexcept = default;
+FactSet& FactSet::operator=(const FactSet&) = default;
+FactSet& FactSet::operator=(FactSet&&) noexcept = default;
+FactSet::~FactSet() = default;
+
+void FactSet::set(Id id, Value value, Provenance provenance, std::string where) {
+  Entry& entry = entries_[static_cast<std::size_t>(id)];
+  entry.value = std::move(value);
+  entry.provenance = provenance;
+  entry.where = std::move(where);
+}
+
+void FactSet::clear(Id id) { entries_[static_cast<std::size_t>(id)] = Entry{}; }
+
 const Info& info(Id id) { return table[static_cast<std::size_t>(id)]; }
 
 const Id* find(std::string_view name) {

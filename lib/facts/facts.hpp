@@ -60,14 +60,15 @@ struct Entry {
 
 class FactSet {
  public:
-  FactSet() : entries_(id_count) {}
-  void set(Id id, Value value, Provenance provenance = Provenance::derived, std::string where = {}) {
-    Entry& entry = entries_[static_cast<std::size_t>(id)];
-    entry.value = std::move(value);
-    entry.provenance = provenance;
-    entry.where = std::move(where);
-  }
-  void clear(Id id) { entries_[static_cast<std::size_t>(id)] = Entry{}; }
+  // Out of line: a set is copied for every target of a batch, and filled from hundreds of places.
+  FactSet();
+  FactSet(const FactSet&);
+  FactSet(FactSet&&) noexcept;
+  FactSet& operator=(const FactSet&);
+  FactSet& operator=(FactSet&&) noexcept;
+  ~FactSet();
+  void set(Id id, Value value, Provenance provenance = Provenance::derived, std::string where = {});
+  void clear(Id id);
   const Entry& operator[](Id id) const { return entries_[static_cast<std::size_t>(id)]; }
   const Value& value(Id id) const { return (*this)[id].value; }
   bool known(Id id) const { return value(id).index() != 0; }
