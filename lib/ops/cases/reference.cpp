@@ -44,6 +44,16 @@ double rate(int threads) {
   return core * thread_count(threads);
 }
 
+// Seconds that the attention reference takes, on the careful side. Beside the two products it adds up magnitudes, which is
+// the second product once more, and every score costs an exponential (and a random number under dropout), whatever the
+// head size: at a head size of 8 that is most of the time.
+double attention_seconds(const AttentionProblem& p, int threads) {
+  constexpr double exponential = 32, random_number = 24;  // in multiply-adds
+  const auto d = static_cast<double>(p.q.shape[3]), dv = static_cast<double>(p.v.shape[3]);
+  const double scores = attention_work(p) / std::max(d + dv, 1.0);
+  return scores * (d + 2 * dv + exponential + (p.dropout_p > 0 ? random_number : 0)) / rate(threads);
+}
+
 // Rows that fit into the budget; at least 16, so that a tiny budget still tests something.
 std::int64_t rows_for(double budget, double estimate, std::int64_t rows) {
   const double share = budget / std::max(estimate, 1e-12);
@@ -83,7 +93,7 @@ core::Result<ReferenceValues> attention(const spec::OpSpec& spec, const core::Te
   ReferenceValues out;
   out.shape = spec::out_shape(spec.attention());
   const std::int64_t rows = p.q.shape[0] * p.q.shape[1] * p.q.shape[2];
-  const double estimate = attention_work(p) / rate(run.threads);
+  const double estimate = attention_seconds(p, run.threads);
   const AttentionWant want{.abs_sum = true, .score_bound = true};
   AttentionResult r;
   if (estimate <= budget) {

@@ -111,6 +111,20 @@ TEST_CASE("a budget of nothing samples rows, and they are the rows of the full r
     for (std::size_t d = 0; d < 8; ++d) CHECK(some->values[r * 8 + d] == all->values[static_cast<std::size_t>(some->rows[r]) * 8 + d]);
 }
 
+TEST_CASE("a small head size does not make a score cheap: the budget counts its exponential") {
+  const auto rows = [](std::int64_t head_size, double dropout) {
+    auto s = sdpa({1, 1, 1024, head_size}, {1, 1, 1024, head_size});
+    std::get<0>(s.op).dropout_p = dropout;
+    const auto r = ops::cases::run_reference(s, *ops::cases::make_inputs(s), 2e-3, {1, nullptr});
+    REQUIRE(r);
+    return static_cast<double>(r->rows.size());
+  };
+  const double narrow = rows(8, 0), wide = rows(64, 0);
+  CHECK(narrow > wide);
+  CHECK(narrow < 5 * wide);  // by the products alone it would be eight times
+  CHECK(rows(8, 0.5) < narrow);
+}
+
 TEST_CASE("fully masked rows are named and everything masked is mistrusted") {
   auto s = sdpa({1, 1, 4, 8}, {1, 1, 4, 8});
   spec::MaskSpec m;
