@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -16,7 +18,7 @@ bool available(const std::string& program) { return shell("command -v " + progra
 
 std::string write(const std::string& name, const std::string& text) {
   const char* folder = std::getenv("TMPDIR");
-  const std::string path = std::string(folder && *folder ? folder : "/tmp") + "/dd_help_test_" + name;
+  const std::string path = std::string(folder && *folder ? folder : "/tmp") + "/dd_help_test_" + std::to_string(getpid()) + "_" + name;
   std::ofstream(path) << text;
   return path;
 }

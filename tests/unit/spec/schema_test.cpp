@@ -1,5 +1,7 @@
 #include "spec/schema.hpp"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -75,7 +77,7 @@ TEST_CASE("schema, reader and canonical form have the same fields", "[spec][sche
 
 TEST_CASE("real canonical specs are valid under a real validator, broken ones are not", "[spec][schema]") {
   const char* folder = std::getenv("TMPDIR");
-  const std::string path = std::string(folder && *folder ? folder : "/tmp") + "/dd_schema_test.jsonl";
+  const std::string path = std::string(folder && *folder ? folder : "/tmp") + "/dd_schema_test_" + std::to_string(getpid()) + ".jsonl";
   {
     std::ofstream file(path);
     test::RandomSpec random(12);
