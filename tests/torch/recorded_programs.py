@@ -24,13 +24,16 @@ def version(python):
 
 class Recorded(unittest.TestCase):
     def record(self, python, *words):
+        return self.recorded(python, *words)[:2]
+
+    def recorded(self, python, *words):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         path = os.path.join(folder.name, "calls.jsonl")
         code, _, err = run("record", "-o", path, "--", python, *words)
         self.assertEqual(code, 0, err[-3000:])
         self.assertNotIn("left out", err)
-        return path, [json.loads(line) for line in pathlib.Path(path).read_text().splitlines()]
+        return path, [json.loads(line) for line in pathlib.Path(path).read_text().splitlines()], err
 
     def diagnose(self, path, *options):
         code, seen, err = report("run", path, "--framework", "torch", *options)
@@ -121,6 +124,15 @@ class SmallPrograms(Recorded):
         gpu = self.diagnose(path, "--target", "h100-sxm", "--torch-version", "2.8.0")
         self.assertEqual(gpu["recorded"][0]["missed_calls"], 0, gpu["recorded"])
         self.assertEqual(self.selected(gpu, "sdpa"), {"torch-flash"})
+
+    def test_a_compiled_call_counts_once_whatever_runs_its_graph(self):
+        for python in interpreters():
+            with self.subTest(python=python):
+                _, specs, err = self.recorded(python, str(PROGRAMS / "compiled_backends.py"))
+                # A line for each of the three calls and mode: one call in eager mode, one compilation for each backend.
+                counts = sorted((s["op"], bool(s["extra"].get("hand_written")), s.get("mode", "eager"), s["extra"]["count"]) for s in specs)
+                self.assertEqual(counts, sorted((op, written, mode, count) for op, written in (("gemm", False), ("sdpa", True), ("sdpa", False)) for mode, count in (("eager", 1), ("compiled", 3))))
+                self.assertNotIn("Exception ignored", err)
 
     def test_what_the_recorder_cannot_see_is_counted(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,5 +1,6 @@
 """The functions of torch that are recorded, and what is kept of a call of each."""
 import math
+import os
 import sys
 
 import dispatchdoctor_record_graphs as graphs
@@ -8,9 +9,13 @@ import dispatchdoctor_record_store as store
 import dispatchdoctor_record_written as written
 
 
+COMPILER = os.path.join("torch", "_dynamo", "")
+
+
 def _generated():
-    """The caller is code that a compiler wrote: its graph was recorded already."""
-    return "torchinductor" in sys._getframe(2).f_code.co_filename
+    """The caller is code that a compiler wrote, whose graph was recorded already, or the compiler itself (2.8 tries functions as it starts)."""
+    name = sys._getframe(2).f_code.co_filename
+    return "torchinductor" in name or COMPILER in name
 
 
 @store.guard
@@ -112,8 +117,9 @@ def patch(torch):
         original = getattr(holder, name)
 
         def call(*args, **kwargs):
-            # What a recorded call does inside torch is part of that call.
-            if getattr(store.inside, "call", False) or compiling() or _generated():
+            # What a recorded call does inside torch is part of that call. A tracer is asked about first: it must see none of our own state,
+            # which it would hold the program's code to and compile it anew when that state changes.
+            if compiling() or getattr(store.inside, "call", False) or _generated():
                 return original(*args, **kwargs)
             begun = None
             try:

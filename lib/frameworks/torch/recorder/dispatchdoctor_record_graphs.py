@@ -19,9 +19,10 @@ def watch_compile(torch):
         def look(graph, inputs, **more):
             _on_graph(torch, graph)
             if callable(backend):
-                return backend(graph, inputs, **more)
+                return _as_one_call(backend(graph, inputs, **more))
             from torch._dynamo.backends.registry import lookup_backend
-            return lookup_backend(backend)(graph, inputs, **more)
+            run = lookup_backend(backend)(graph, inputs, **more)
+            return run if backend == "inductor" else _as_one_call(run)
 
         if kwargs.get("mode") or kwargs.get("options"):
             store.skipped["in torch.compile with its own settings"] += 1  # such settings belong to inductor itself
@@ -31,6 +32,17 @@ def watch_compile(torch):
 
     compile.__wrapped__ = original
     torch.compile = compile
+
+
+def _as_one_call(run):
+    """A backend may run the graph with the very functions that are recorded; its calls were read from the graph already."""
+    def call(*args, **kwargs):
+        before, store.inside.call = getattr(store.inside, "call", False), True
+        try:
+            return run(*args, **kwargs)
+        finally:
+            store.inside.call = before
+    return call
 
 
 PRODUCTS = ("matmul", "mm", "bmm", "__matmul__")

@@ -174,14 +174,14 @@ def watch(torch, compiling, tell_script):
         original = getattr(holder, name)
 
         def two(self, other):
-            if now.scores is None or compiling():
+            if compiling() or now.scores is None:  # in this order: a tracer must not see our state
                 return original(self, other)
             result = original(self, other)
             _note(kind, (self, other), {}, result)
             return result
 
         def many(*args, **kwargs):
-            if now.scores is None or compiling():
+            if compiling() or now.scores is None:  # in this order: a tracer must not see our state
                 return original(*args, **kwargs)
             result = original(*args, **kwargs)
             _note(kind, args, kwargs, result)
