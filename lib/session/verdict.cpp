@@ -78,9 +78,15 @@ void add_cost(Case& c, const Candidate& selected) {
 
 // The finding that no GPU can be used here at all; then what else keeps the backends off is beside the point.
 const report::Finding* no_gpu(const Case& c) {
+  static constexpr std::string_view absent[] = {"ENV020", "ENV022", "ENV044", "ENV045"};
   for (const report::Finding& f : c.findings)
-    if (f.status == "unmet" && (f.id == "ENV020" || f.id == "ENV022")) return &f;
+    if (f.status == "unmet" && std::find(std::begin(absent), std::end(absent), f.id) != std::end(absent)) return &f;
   return nullptr;
+}
+
+void say_no_gpu(Case& c, const report::Finding& absent) {
+  c.verdict.summary = fmt::format("no GPU can be used here: {}, {}", absent.id, absent.title);
+  c.verdict.because.push_back("fix: ask about a GPU that is not here with a profile, as in --target h100-sxm; `dispatchdoctor devices` lists them");
 }
 
 void no_selection(Case& c) {
@@ -100,8 +106,7 @@ void no_selection(Case& c) {
   c.verdict.status = Status::no_path;
   add_reasons(c, false);
   if (const report::Finding* absent = no_gpu(c)) {
-    c.verdict.summary = fmt::format("no GPU can be used here: {}, {}", absent->id, absent->title);
-    c.verdict.because.push_back("fix: ask about a GPU that is not here with a profile, as in --target h100-sxm; `dispatchdoctor devices` lists them");
+    say_no_gpu(c, *absent);
     return;
   }
   const std::string reason = first_reason(c, c.decision.policy == "allow");
@@ -184,7 +189,14 @@ void set_verdict(Case& c) {
         if (a.outcome == Outcome::predicted && a.error && why.empty()) why = fmt::format(" ({})", a.error->text);
     std::string& said = c.verdict.summary;
     if (const std::size_t at = said.find(" served the call"); at != std::string::npos) said.replace(at, 7, " would serve");
-    said = fmt::format("not run{}; by the rules alone: {}", why, said);
+    if (const report::Finding* absent = no_gpu(c)) {
+      // The GPU meant is the one of this machine, and there is none: what rules say of a GPU of which nothing is known decides nothing.
+      c.verdict.status = Status::undetermined;
+      c.verdict.because = {"by the rules alone, of a GPU that is not known: " + said};
+      say_no_gpu(c, *absent);
+    } else {
+      said = fmt::format("not run{}; by the rules alone: {}", why, said);
+    }
   }
   // A wrong result is said wherever it was seen, not only of the backend that was chosen.
   for (const Candidate& candidate : c.candidates) {

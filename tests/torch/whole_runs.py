@@ -10,7 +10,7 @@ import tempfile
 import threading
 import unittest
 
-from torch_support import report, require_torch, run, with_torchao
+from torch_support import interpreters, report, require_torch, run, with_torchao
 
 PYTHON = None
 WITH_TORCHAO = None
@@ -122,7 +122,17 @@ class RealTorch(unittest.TestCase):
         # What is installed is known all the same: only the rules of that version ask for what is not.
         self.assertIn("torch_version", [f["name"] for f in seen["cases"][0]["facts"]])
         self.assertNotIn("TFL011", [f["id"] for c in seen["cases"][0]["candidates"] for f in c["findings"]])
-        self.assertIn(code, (0, 5))
+        self.assertEqual((code, seen["cases"][0]["verdict"]["status"]), (5, "undetermined"))
+        self.assertIn("no GPU can be used here", seen["cases"][0]["verdict"]["summary"])
+
+    def test_the_gpu_half_of_the_two_layers_without_gpu_is_not_run(self):
+        specs = pathlib.Path(__file__).parents[2] / "configs" / "specs" / "two-layers.jsonl"
+        code, seen, _ = report("run", str(specs), "--python", PYTHON, env={"CUDA_VISIBLE_DEVICES": ""})
+        self.assertEqual((code, seen["summary"]["tested"]), (5, 0), seen["summary"])
+        for case in seen["cases"]:
+            self.assertEqual((case["spec"]["context"]["target"], case["verdict"]["status"]), ("cuda:0", "undetermined"))
+            self.assertTrue(ids(case) & {"ENV044", "ENV045"})
+            self.assertFalse([b for b in attempts(case) if "cpu" in b[0]], case["repro"])
 
     def test_record_then_run(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -201,10 +211,13 @@ class RealTorch(unittest.TestCase):
         self.assertTrue(any("served by torch-math" in b and "torch-cpu-flash: TCP015" in b for b in seen["cases"][0]["verdict"]["because"]), seen["cases"][0]["verdict"])
 
     def test_an_order_on_the_processor_is_said_to_do_nothing(self):
-        _, seen, _ = report("sdpa", "--framework", "torch", "--target", "cpu", "--q", "1x2x32x16", "--order", "torch-math,torch-cpu-flash", "--python", PYTHON)
-        case = seen["cases"][0]
-        self.assertEqual(case["decision"]["selected"], "torch-cpu-flash")
-        self.assertIn("TSD043", ids(case))
+        for python in interpreters():
+            with self.subTest(python=python):
+                _, seen, _ = report("sdpa", "--framework", "torch", "--target", "cpu", "--q", "1x2x32x16", "--order", "torch-math,torch-cpu-flash", "--python", python)
+                case = seen["cases"][0]
+                self.assertEqual(case["decision"]["selected"], "torch-cpu-flash")
+                self.assertEqual(attempts(case)[("torch-cpu-flash", "allow", "eager")]["outcome"], "matched")
+                self.assertIn("TSD043", ids(case))
         _, seen, _ = report("sdpa", "--framework", "torch", "--target", "cpu", "--q", "1x2x32x16", "--python", PYTHON)
         self.assertNotIn("TSD043", ids(seen["cases"][0]))
 

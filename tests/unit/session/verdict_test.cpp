@@ -171,6 +171,26 @@ TEST_CASE("verdict: without a GPU that is what is said, at the grade of rules") 
   CHECK(says(c.verdict.because.back(), "--target h100-sxm"));
 }
 
+TEST_CASE("verdict: rules alone decide nothing about the GPU of a machine that has none") {
+  auto c = make({{"quick", true, Outcome::predicted, "chosen"}});
+  set_verdict(c);
+  CHECK(c.verdict.status == Status::fast_path);  // of a GPU that is named they do
+  CHECK(exit_code_of(c, false) == 0);
+  report::Finding f;
+  f.id = "ENV045";
+  f.title = "this torch sees no GPU";
+  f.status = "unmet";
+  c.findings.push_back(f);
+  set_verdict(c);
+  CHECK(c.verdict.status == Status::undetermined);
+  CHECK(c.verdict.grade == report::Grade::modelled);
+  CHECK(c.verdict.summary == "no GPU can be used here: ENV045, this torch sees no GPU");
+  CHECK(says(c.verdict.because.front(), "by the rules alone, of a GPU that is not known: quick would serve the call"));
+  CHECK(says(c.verdict.because.back(), "--target h100-sxm"));
+  CHECK(exit_code_of(c, false) == 5);
+  CHECK(exit_code_of(c, true) == 5);
+}
+
 TEST_CASE("requirements: texts that are accepted, and those that are not") {
   CHECK(parse_requirement("fast")->kind == Requirement::Kind::fast);
   CHECK(parse_requirement("close")->kind == Requirement::Kind::close);
