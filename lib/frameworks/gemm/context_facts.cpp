@@ -141,11 +141,11 @@ bool parse_vllm_version(std::string_view text, Version& out) {
     out = release;
     return true;
   }
-  // Months in which minor releases came out; the last one at or below the release counts.
-  static constexpr struct { std::int64_t minor, year, month; } months[] = {
-      {0, 2023, 6}, {6, 2024, 9}, {7, 2025, 1}, {8, 2025, 3}, {9, 2025, 6}, {10, 2025, 8}, {11, 2025, 10}, {12, 2025, 12}, {15, 2026, 2}, {20, 2026, 5}, {26, 2026, 8}, {29, 2026, 9}};
+  // Months in which releases came out, or were first seen in use; the last one at or below the release counts.
+  static constexpr struct { std::int64_t minor, patch, year, month; } months[] = {
+      {0, 0, 2023, 6}, {6, 0, 2024, 9}, {6, 4, 2024, 12}, {7, 0, 2025, 1}, {8, 0, 2025, 3}, {9, 0, 2025, 6}, {10, 0, 2025, 8}, {11, 0, 2025, 10}, {12, 0, 2025, 12}, {15, 0, 2026, 2}, {20, 0, 2026, 5}, {26, 0, 2026, 8}, {29, 0, 2026, 9}};
   for (const auto& row : months)
-    if (release >= Version::of(0, row.minor)) out = Version::of(row.year, row.month);
+    if (release >= Version::of(0, row.minor, row.patch)) out = Version::of(row.year, row.month);
   return true;
 }
 

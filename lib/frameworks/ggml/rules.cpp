@@ -131,8 +131,8 @@ const std::vector<Rule>& attention_table() {
 
 const std::vector<Rule>& unfused_table() {
   static const std::vector<Rule> rows = {
-      {"GGM056", "quantized-v-cache-needs-flash", "the V cache is quantized, and flash attention does not serve the call", stops, Blame::setting, "ggml-unfused-attention", always(), one_of(I::kv_type_v, {"f16", "bf16", "f32"}),
-       "with flash attention on auto or off the context cannot be created, since V is then read along the other axis, which block formats do not allow; where it is forced on (-fa on), the whole operator runs on the CPU instead, many times slower and without a word", {"switch flash attention on and clear what it declines for, or keep V in f16", same, {Change::change_setting}}, llama_context,
+      {"GGM056", "quantized-v-cache-needs-flash", "the V cache is quantized, and flash attention does not serve the call: no context is created, or the CPU computes it where -fa is on", stops, Blame::setting, "ggml-unfused-attention", always(), one_of(I::kv_type_v, {"f16", "bf16", "f32"}),
+       "with flash attention on auto or off the context cannot be created, since V is then read along the other axis, which block formats do not allow; where it is forced on (-fa on), the whole operator runs on the CPU instead, many times slower and without a word", {"clear what flash attention declines for and switch it on, or keep V in f16; -fa on alone only moves the operator to the CPU", same, {Change::change_setting}}, llama_context,
        FA("160", "sm_90") " --extra kv_type_k=q8_0 --extra kv_type_v=q8_0", FA("160", "sm_90"), 10},
   };
   return rows;

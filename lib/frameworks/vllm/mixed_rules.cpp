@@ -7,13 +7,13 @@ using namespace rules;
 using I = facts::Id;
 
 constexpr Source select{"kernels/linear/__init__.py", "vLLM main, 2026-08-17 and 2025-08-28", "2026-08-22"};
-constexpr Source machete_py{"kernels/linear/mixed_precision/machete.py and machete_utils.py", "vLLM main, 2026-08-17", "2026-08-22"};
+constexpr Source machete_py{"kernels/linear/mixed_precision/machete.py and machete_utils.py", "vLLM main, 2026-08-17; in the list after 2024-09-17, first release not verified", "2026-08-22"};
 constexpr Source cutlass_py{"kernels/linear/mixed_precision/cutlass.py", "vLLM main, 2026-08-17", "2026-08-22"};
-constexpr Source allspark_py{"kernels/linear/mixed_precision/allspark.py and allspark_utils.py", "vLLM main, 2026-08-17", "2026-08-22"};
+constexpr Source allspark_py{"kernels/linear/mixed_precision/allspark.py and allspark_utils.py", "vLLM main, 2026-08-17; merged before 2025-03-03, first release not verified", "2026-08-22"};
 constexpr Source marlin_py{"kernels/linear/mixed_precision/marlin.py and marlin_utils.py", "vLLM main, 2026-08-17", "2026-08-22"};
 constexpr Source marlin_old{"quantization/utils/marlin_utils.py", "vLLM main, 2025-08-28", "2026-08-22"};
-constexpr Source conch_py{"kernels/linear/mixed_precision/conch.py", "vLLM main, 2026-08-17", "2026-08-22"};
-constexpr Source exllama_py{"kernels/linear/mixed_precision/exllama.py", "vLLM main, 2026-08-17", "2026-08-22"};
+constexpr Source conch_py{"kernels/linear/mixed_precision/conch.py", "vLLM main, 2026-08-17; in the list between 2025-06-18 and 2025-08-28, first release not verified", "2026-08-22"};
+constexpr Source exllama_py{"kernels/linear/mixed_precision/exllama.py", "vLLM main, 2026-08-17; in the list in 0.6.4, first release not verified", "2026-08-22"};
 constexpr Source triton_py{"kernels/linear/mixed_precision/triton_w4a16.py", "vLLM main, 2026-08-17", "2026-08-22"};
 constexpr Source humming_py{"kernels/linear/mixed_precision/humming.py", "vLLM main, 2026-08-17", "2026-08-22"};
 constexpr Source cpu_py{"kernels/linear/mixed_precision, CPU kernels", "vLLM main, 2026-08-17", "2026-08-22"};

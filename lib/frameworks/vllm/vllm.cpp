@@ -121,14 +121,16 @@ std::vector<Candidate> mixed(const FactSet& f, bool cpu) {
   if (plain_awq) return {candidate("vllm-awq-plain", "plain AWQ kernels", Speed::fallback, awq_raises)};
   const bool not_symmetric = packing == "gptq" && !flag(f, Id::symmetric).value_or(true);
   if (packing == "gptq" && old && (named == "gptq" || not_symmetric)) return {candidate("vllm-gptq-legacy", "legacy GPTQ kernels", Speed::fallback)};
-  // A kernel is asked from the release on that brought it.
+  // A kernel is asked from the release on that brought it, as far as that is known: Machete joined the list after 2024-09-17 (vLLM pull
+  // requests 7701 and 8046), ExLlama is in it in 0.6.4 (vLLM issue 11286), AllSpark was merged before 2025-03-03 (12931 and 14157), Conch
+  // came between 2025-06-18 (19818) and the snapshot of August 2025. Release notes that would name the very release were not at hand.
   const auto since = [&](std::int64_t year, std::int64_t month) { return !is_before(f, year, month); };
   if (!old) out.push_back(candidate("vllm-cutlass-w4a8", "CUTLASS, INT4 by FP8", Speed::fast));
   if (since(2024, 9)) out.push_back(candidate("vllm-machete", "Machete, Hopper", Speed::fast));
   if (since(2025, 3)) out.push_back(candidate("vllm-allspark", "AllSpark, INT8 weights on Ampere", Speed::fast));
   out.push_back(candidate("vllm-marlin", "Marlin", Speed::fast));
   if (since(2025, 8)) out.push_back(candidate("vllm-conch", "Conch, Triton", Speed::fast));
-  if (since(2025, 1)) out.push_back(candidate("vllm-exllama", "ExLlama, FP16", Speed::fast));
+  if (since(2024, 12)) out.push_back(candidate("vllm-exllama", "ExLlama, FP16", Speed::fast));
   if (old) return out;
   out.push_back(candidate("vllm-triton-w4a16", "Triton W4A16", Speed::fast));
   out.push_back(candidate("vllm-humming", "Humming, compiled at run time", Speed::fast));
@@ -158,7 +160,7 @@ std::vector<Candidate> scaled(Kind kind, const FactSet& f) {
 
 class Vllm final : public ProductFramework {
  public:
-  Vllm() : ProductFramework("vllm", {"vllm-"}, {{"2025.8", "2026.8"}, Confidence::high, "two snapshots, of August 2025 and August 2026; what lies between is placed by date"}) {}
+  Vllm() : ProductFramework("vllm", {"vllm-"}, {{"2025.8", "2026.8"}, Confidence::high, "two snapshots, of August 2025 and August 2026; what lies between is placed by date, and before them the month that brought a kernel is from public reports"}) {}
 
   std::span<const Rule> call_rules(const spec::OpSpec& spec) const override {
     if (!spec.gemm().quant) return {};

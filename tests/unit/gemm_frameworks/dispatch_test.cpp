@@ -68,6 +68,21 @@ TEST_CASE("ggml: kernels in order, the last one dequantizes") {
   CHECK(names(rare, "GGM040"));
   const auto attention = diagnosed("sdpa --q 1x32x1x160 --k 1x8x4096x160 --v 1x8x4096x160 --gqa --dtype f16 --framework ggml --target sm_90");
   CHECK(attention.selected == "ggml-unfused-attention");
+  // A V cache in blocks leaves nothing but the processor there, and that only where flash attention is forced: the verdict says so.
+  const auto quantized = diagnosed("sdpa --q 1x32x1x160 --k 1x8x4096x160 --v 1x8x4096x160 --gqa --dtype f16 --framework ggml --target sm_90 --extra kv_type_k=q8_0 --extra kv_type_v=q8_0");
+  CHECK(quantized.error);
+  const rules::Rule* reason = quantized.find("ggml-unfused-attention")->first_reason;
+  REQUIRE(reason);
+  CHECK(reason->id == "GGM056");
+  CHECK(reason->title.find("the CPU computes it where -fa is on") != std::string_view::npos);
+  CHECK(reason->fix.text.find("alone only moves the operator") != std::string_view::npos);
+}
+
+TEST_CASE("torch: extents that cuBLAS is not given") {
+  const auto wide = diagnosed("gemm --m 2147483648 --n 16 --k 16 --dtype bf16 --framework torch --torch-version 2.8.0 --target sm_90");
+  CHECK(names(wide, "TMM057"));
+  CHECK_FALSE(wide.selected);
+  CHECK(diagnosed("gemm --m 2147483647 --n 16 --k 16 --dtype bf16 --framework torch --torch-version 2.8.0 --target sm_90").selected == "torch-mm");
 }
 
 TEST_CASE("vLLM: a kernel is asked from the release on that brought it") {
@@ -78,8 +93,8 @@ TEST_CASE("vLLM: a kernel is asked from the release on that brought it") {
   CHECK(has("0.6.3", "vllm-machete"));
   CHECK_FALSE(has("0.7.3", "vllm-allspark"));
   CHECK(has("0.8.0", "vllm-allspark"));
-  CHECK_FALSE(has("0.6.6", "vllm-exllama"));
-  CHECK(has("0.7.0", "vllm-exllama"));
+  CHECK_FALSE(has("0.6.3", "vllm-exllama"));
+  CHECK(has("0.6.4", "vllm-exllama"));
   CHECK_FALSE(has("0.9.2", "vllm-conch"));
   CHECK(has("0.10.0", "vllm-conch"));
   const std::string line = "gemm --x 16x1280 --w 1280x3420 --dtype bf16 --quant w4a16:group=128:packing=gptq --framework vllm --target sm_80 --package-version vllm=0.10.1 --built-with conch=";
