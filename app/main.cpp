@@ -12,6 +12,7 @@
 #include "cli/output.hpp"
 #include "cli/verbs.hpp"
 #include "core/version.hpp"
+#include "spec/validate.hpp"
 
 namespace {
 
@@ -42,6 +43,7 @@ int call(const Invocation& in, const std::vector<std::string>& argv) {
 int run(const std::vector<std::string>& argv) {
   const std::vector<std::string> words(argv.begin() + 1, argv.end());
   if (words.size() == 1 && words[0] == "worker") return run_worker_verb();
+  dd::spec::set_name_check(unknown_names);
   const auto in = parse_command_line(words);
   if (!in) return refuse(in.problems());
   if (in->run.version) {

@@ -12,6 +12,8 @@
 #include "backends/catalogue.hpp"
 #include "core/nearest.hpp"
 #include "facts/derive.hpp"
+#include "cli/what_if.hpp"
+#include "facts/profiles.hpp"
 #include "frameworks/framework.hpp"
 #include "spec/values.hpp"
 
@@ -105,6 +107,20 @@ core::Problems unknown_backends(const spec::OpSpec& spec) {
   check("policy.deny", p.deny);
   check("policy.order", p.order.value_or(Names{}));
   if (p.force) check("policy.force", {*p.force});
+  return problems;
+}
+
+core::Problems unknown_names(const spec::OpSpec& spec) {
+  // Frameworks look at the call for their candidates, so they are shown one that is sound.
+  const core::Result<spec::OpSpec> sound = parse_batch_line(spec.is_attention() ? "sdpa --q 1x1x1x8" : "gemm --x 1x8 --w 8x8");
+  if (!sound) return {};
+  spec::OpSpec named = *sound;
+  named.policy = spec.policy;
+  named.context = spec.context;
+  core::Problems problems = unknown_backends(named);
+  if (!is_modelled(named) || named.context.target.starts_with("cuda:")) return problems;
+  if (const auto targets = facts::find_profiles(named.context.target); !targets)
+    for (const core::Problem& problem : targets.problems()) problems.push_back(problem);
   return problems;
 }
 

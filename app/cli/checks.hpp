@@ -13,6 +13,8 @@ namespace dd::cli {
 
 // Backends that allow, deny, order or force name and that do not exist.
 core::Problems unknown_backends(const spec::OpSpec& spec);
+// The names in a spec that has other mistakes, and is perhaps no call at all: backends and the target.
+core::Problems unknown_names(const spec::OpSpec& spec);
 // The same of --require backend=NAME: a name that none of the calls could ever be served by.
 core::Problems unknown_required(const std::vector<std::string>& requirements, std::span<const session::BatchItem> items);
 // Files and folders of the output options that could not be written.

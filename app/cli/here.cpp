@@ -91,16 +91,8 @@ std::string profile_text(const facts::DeviceProfile& p) {
   return out;
 }
 
-// "cuda", "cuda:1" -> number of the device.
-std::optional<int> gpu_number(std::string_view text) {
-  if (text == "cuda") return 0;
-  if (!text.starts_with("cuda:")) return std::nullopt;
-  const auto value = spec::parse_int(text.substr(5));
-  return value && *value >= 0 && *value < 1024 ? std::optional(static_cast<int>(*value)) : std::nullopt;
-}
-
 int record_device(const Invocation& in) {
-  const auto ordinal = in.arguments.empty() ? std::optional(0) : gpu_number(in.arguments.front());
+  const auto ordinal = in.arguments.empty() ? std::optional(0) : spec::gpu_ordinal(in.arguments.front());
   if (!ordinal) {
     complain("error: devices --record: a GPU that is here is recorded: cuda or cuda:N");
     return 2;

@@ -9,6 +9,7 @@
 #include "cli/recorded.hpp"
 #include "facts/derive.hpp"
 #include "frameworks/framework.hpp"
+#include "session/case_work.hpp"
 #include "session/verdict.hpp"
 #include "session/what_if.hpp"
 #include "spec/canonical.hpp"
@@ -72,8 +73,6 @@ const frameworks::Framework* framework_of(const spec::OpSpec& spec) {
   return serving ? serving : frameworks::find_framework(spec.context.framework);
 }
 
-bool here(const std::string& target) { return target.empty() || target == "host" || target == "cpu" || target.rfind("cuda", 0) == 0; }
-
 report::Case failed(const session::BatchItem& item, const std::string& problem) {
   report::Case c;
   c.id = item.id;
@@ -94,7 +93,7 @@ void set_exit_code(report::Case& c, const spec::OpSpec& spec, const session::Set
 
 }  // namespace
 
-bool is_modelled(const spec::OpSpec& spec) { return !here(spec.context.target); }
+bool is_modelled(const spec::OpSpec& spec) { return !session::on_this_machine(spec.context.target); }
 
 Modelled model(const session::BatchItem& item, const core::Result<std::vector<facts::DeviceProfile>>& targets, const RunOptions& run,
                const session::Settings& settings, bool brief, session::Asker* asker) {

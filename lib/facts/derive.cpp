@@ -6,6 +6,8 @@
 #include <charconv>
 #include <span>
 
+#include "spec/values.hpp"
+
 namespace dd::facts {
 namespace {
 
@@ -262,7 +264,7 @@ void add_context(Writer& w, const spec::Context& c) {
   if (!c.target.empty()) {
     w.said(Id::target, c.target, "context.target");
     if (c.target == "cpu" || c.target == "host") w.derived(Id::device_type, std::string("cpu"), "context.target");
-    if (c.target == "cuda" || c.target.starts_with("cuda:")) w.derived(Id::device_type, std::string("cuda"), "context.target");
+    if (spec::gpu_ordinal(c.target)) w.derived(Id::device_type, std::string("cuda"), "context.target");
     if (const auto value = capability(c.target)) {
       w.derived(Id::device_type, std::string("cuda"), "context.target");
       w.derived(Id::compute_capability, Value(*value), "context.target");

@@ -7,11 +7,13 @@
 #include "core/clock.hpp"
 #include "dispatch/dispatch.hpp"
 #include "session/autocast.hpp"
+#include "session/cost.hpp"
 #include "session/findings.hpp"
 #include "session/interrupt.hpp"
 #include "session/mask_file.hpp"
 #include "session/memory.hpp"
 #include "session/verdict.hpp"
+#include "spec/values.hpp"
 
 namespace dd::session {
 namespace {
@@ -33,7 +35,7 @@ bool has_finding(const report::Candidate& c, std::string_view id) {
 bool ran(report::Outcome o) { return o == report::Outcome::matched || o == report::Outcome::off || o == report::Outcome::mistrusted; }
 
 bool on_this_machine(const std::string& target) {
-  return target.empty() || target == "cpu" || target == "host" || target.rfind("cuda", 0) == 0;
+  return target.empty() || target == "cpu" || target == "host" || spec::gpu_ordinal(target);
 }
 
 report::Attempt not_run(const std::string& policy, spec::Mode mode, report::Outcome outcome, std::string code, std::string text, std::string source) {
@@ -174,6 +176,25 @@ bool CaseWork::is_fallback(const std::string& name) {
   return taken && !taken->out.fast && std::any_of(entries_.begin(), entries_.end(), [](const Entry& e) { return e.out.fast; });
 }
 
+// A backend that exists and is no candidate of this call: it serves another operator, or runs in another place.
+void CaseWork::name_absent() {
+  if (case_.decision.selected) return;
+  std::vector<std::string> named = spec_.policy.allow.value_or(std::vector<std::string>{});
+  if (spec_.policy.force) named = {*spec_.policy.force};
+  std::vector<std::string> reasons;
+  for (const std::string& name : named) {
+    if (candidate_named(case_, name)) return;  // its own reasons are told
+    const auto of = [&](auto&& holds) { return std::any_of(services_.backends.begin(), services_.backends.end(), [&](const backends::Backend& b) { return b.name == name && holds(b); }); };
+    const auto serves = [&](const backends::Backend& b) { return b.op == (spec_.is_attention() ? spec::Op::sdpa : spec::Op::gemm); };
+    if (!of([](const backends::Backend&) { return true; })) continue;
+    if (!of(serves)) reasons.push_back(fmt::format("{}: it serves {} only", name, spec_.is_attention() ? "gemm" : "sdpa"));
+    else if (of([&](const backends::Backend& b) { return serves(b) && b.device == "cuda"; }))
+      reasons.push_back(fmt::format("{}: it runs on a GPU, and this call is for the processor: --target cuda:0, or a GPU that is not here, as in --target h100-sxm", name));
+    else reasons.push_back(fmt::format("{}: it runs on the processor, and this call is for a GPU: --target host", name));
+  }
+  if (!reasons.empty() && case_.verdict.status == report::Status::no_path) case_.verdict.because = std::move(reasons);
+}
+
 report::Case CaseWork::finish() {
   for (Entry& e : entries_) {
     auto findings = to_report(e.findings, settings_.with_met);
@@ -186,6 +207,7 @@ report::Case CaseWork::finish() {
     case_.verdict = {report::Status::undetermined, report::Grade::modelled, case_.problems.front(), {}};
   } else {
     set_verdict(case_);
+    name_absent();
     check_requirements(case_, settings_.requirements, settings_.unknown_passes);
   }
   case_.exit_code = exit_code_of(case_, spec_.policy.force.has_value());

@@ -47,6 +47,7 @@ class CaseWork {
   void take_decision(const dispatch::Decision& decision);
   Entry* entry(std::string_view name);
   bool is_fallback(const std::string& name);       // no fast path where this call has one
+  void name_absent();                              // backends that the policy names and that are no candidate here
   report::Case finish();
 
   const spec::OpSpec& spec_;

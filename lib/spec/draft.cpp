@@ -297,8 +297,9 @@ core::Result<OpSpec> finish(Draft&& d, Problems problems) {
   for (Problem& problem : shapes ? validate(d.spec) : validate_without_shapes(d.spec))
     problems.push_back(std::move(problem));
   if (d.op == Op::sdpa) drop_echoes(d, problems);
-  if (!problems.empty()) return problems;
-  return std::move(d.spec);
+  if (problems.empty()) return std::move(d.spec);
+  add_unknown_names(d.spec, problems);
+  return problems;
 }
 
 }  // namespace dd::spec

@@ -55,8 +55,9 @@ core::Result<OpSpec> with_options(OpSpec spec, std::span<const RawOption> option
   core::Problems problems;
   apply_all(draft, options, problems);
   for (core::Problem& problem : validate(draft.spec)) problems.push_back(std::move(problem));
-  if (!problems.empty()) return problems;
-  return std::move(draft.spec);
+  if (problems.empty()) return std::move(draft.spec);
+  add_unknown_names(draft.spec, problems);
+  return problems;
 }
 
 std::span<const ExtraField> extra_fields() { return extras; }

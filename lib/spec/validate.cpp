@@ -85,6 +85,9 @@ void check_context(const Context& c, Checks& checks) {
     check_text("context.target", c.target, checks);
     const auto items = parse_names(c.target);
     if (!items) checks.fail("context.target", shown(c.target), "names separated by commas", "a name in the list is empty");
+    for (const std::string& item : items.value_or(std::vector<std::string>{}))
+      if (item.starts_with("cuda:") && !gpu_ordinal(item))
+        checks.fail("context.target", shown(item), fmt::format("cuda:0 to cuda:{}", most_gpus - 1), "this is not the number of a GPU");
   }
   if (std::find(frameworks.begin(), frameworks.end(), c.framework) == frameworks.end())
     checks.fail("context.framework", shown(c.framework), fmt::format("{}", fmt::join(frameworks, "|")),
@@ -151,7 +154,15 @@ core::Problems validate_all(const OpSpec& spec, bool shapes, bool fit) {
   return problems;
 }
 
+NameCheck name_check = nullptr;
+
 }  // namespace
+
+void set_name_check(NameCheck check) { name_check = check; }
+void add_unknown_names(const OpSpec& spec, core::Problems& problems) {
+  if (!name_check) return;
+  for (core::Problem& problem : name_check(spec)) problems.push_back(std::move(problem));
+}
 
 core::Problems validate(const OpSpec& spec) { return validate_all(spec, true, spec.context.framework == "native"); }
 core::Problems validate_to_compute(const OpSpec& spec) { return validate_all(spec, true, true); }

@@ -12,4 +12,10 @@ namespace dd::spec {
 core::Problems validate(const OpSpec& spec);
 core::Problems validate_to_compute(const OpSpec& spec);
 
+// Names that only the program knows (backends, places). Asked once a spec has other mistakes, so that one pass names all;
+// of a spec without any the program asks itself. The spec that is handed over may be invalid in every other way.
+using NameCheck = core::Problems (*)(const OpSpec&);
+void set_name_check(NameCheck check);
+void add_unknown_names(const OpSpec& spec, core::Problems& problems);
+
 }  // namespace dd::spec

@@ -33,6 +33,13 @@ std::optional<Dims> parse_separated(std::string_view text, char separator, std::
 std::optional<std::int64_t> parse_int(std::string_view text) { return whole<std::int64_t>(text); }
 std::optional<std::uint64_t> parse_unsigned(std::string_view text) { return whole<std::uint64_t>(text); }
 
+std::optional<int> gpu_ordinal(std::string_view target) {
+  if (target == "cuda") return 0;
+  if (!target.starts_with("cuda:") || target.substr(5).starts_with('-')) return std::nullopt;
+  const auto value = parse_int(target.substr(5));
+  return value && *value < most_gpus ? std::optional(static_cast<int>(*value)) : std::nullopt;
+}
+
 std::optional<double> parse_real(std::string_view text) {
   const auto value = whole<double>(text);
   if (value && *value == 0.0) return 0.0;  // -0 would print as another text than 0

@@ -44,6 +44,9 @@ std::string format_quant(const Quant& quant);  // the canonical scheme text of t
 bool is_plain_text(std::string_view text);
 // What a message shows of a text that may hold anything: never empty, never long, always printable.
 std::string excerpt(std::string_view text, std::size_t most = 100);
+// The GPU of this machine that a target names: cuda is 0, cuda:N is N.
+constexpr int most_gpus = 1024;
+std::optional<int> gpu_ordinal(std::string_view target);
 // Lower-case letters, digits, '-', '_' and '.', starting with a letter or digit.
 bool is_name(std::string_view text);
 

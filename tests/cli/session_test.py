@@ -388,7 +388,7 @@ class Places(unittest.TestCase):
         self.assertTrue(all(f"bad.txt:{n + 2}: " in line for n, line in enumerate(err.splitlines())))
         self.assertIn("(and 2 more)", err)
         self.assertNotIn("error", out)
-        self.assertEqual(len(run("run", lines)[2].splitlines()), 10)  # every mistake
+        self.assertEqual(len(run("run", lines)[2].splitlines()), 11)  # every mistake
 
     def test_a_mistake_of_q_is_not_said_again_of_k_and_v(self):
         self.assertEqual(len(run("sdpa", "--q", "1x1x-3x8")[2].splitlines()), 1)
@@ -450,6 +450,35 @@ class Hostile(unittest.TestCase):
             self.assertEqual(code, 2, option)
             self.assertIn("seen cpu-flsh, wanted cpu-flash?", err)
             self.assertIn("policy." + option[2:], err)
+
+    def test_mistyped_names_are_told_beside_other_mistakes(self):
+        bad = "--allow cpu-flsh --scale nan --target nosuch"
+        code, _, err = run("sdpa", "--q", "1x2x16x16", *bad.split())
+        self.assertEqual(code, 2)
+        for field in ("scale:", "policy.allow:", "--target:", "3 errors"):
+            self.assertIn(field, err)
+        self.assertIn("cpu-flash?", err)
+        lines = f"sdpa --q 1x2x16x16 {bad}\nsdpa --q 1x2x16x16\n"
+        code, out, err = run("run", "-", text=lines)
+        self.assertEqual((code, err.count("standard input:1: ")), (2, 3))
+        self.assertIn("fast-path     standard input:2", out)
+        one = {"op": "sdpa", "q": {"shape": [1, 2, 16, 16]}, "rtol": -1, "policy": {"deny": ["nosuch"]}, "context": {"framework": "torch", "target": "sm_90"}}
+        code, _, err = run("run", "-", text=json.dumps(one))
+        self.assertEqual((code, err.count("standard input:1: ")), (2, 2))
+
+    def test_a_backend_of_another_place_or_operator_is_told_apart(self):
+        because = lambda *words: report("sdpa", "--q", "1x2x16x16", "--target", "host", *words)[1]["cases"][0]["verdict"]["because"]
+        self.assertIn("--target cuda:0", because("--force", "cuda-flash")[0])
+        self.assertEqual([b.split(":")[0] for b in because("--allow", "cuda-flash,cudnn")], ["cuda-flash", "cudnn"])
+        self.assertEqual(because("--force", "cpu-blas"), ["cpu-blas: it serves gemm only"])
+        # One that is a candidate has reasons of its own.
+        self.assertNotIn("it runs on", " ".join(because("--allow", "cuda-flash,cpu-flash", "--deny", "cpu-flash")))
+
+    def test_targets_that_only_begin_like_a_gpu_are_none(self):
+        for target in ("cudafoo", "cuda_box.json", "cuda:0,h100-sxm"):
+            code, out, err = run("sdpa", "--q", "1x2x16x16", "--target", target)
+            self.assertEqual((code, out), (2, ""), target)
+            self.assertIn(target.split(",")[0], err)
 
     def test_an_unknown_option_hides_no_other_mistake(self):
         line = "sdpa --q 1x8x16x16 --k 1x3x16x8 --dtype zz --dropout 2 --foo 3"

@@ -239,7 +239,9 @@ CudnnParts cudnn_parts(const LibraryRecord& cudnn) {
     if (!cudnn.find(ask, check)) continue;
     if (const int status = ask(); status != 0) {
       out.mixed = true;
-      out.complaint = fmt::format("{} answers {}", check, status);
+      // Numbers of cuDNN 9; a part that is missing or broken is no other release.
+      const char* const meaning = status == 1002 ? " (parts of different releases)" : status == 1008 || status == 3009 ? " (a part could not be loaded)" : "";
+      out.complaint = fmt::format("{} answers {}{}", check, status, meaning);
     }
   }
   return out;

@@ -100,6 +100,10 @@ TEST_CASE("attention: each mistake is named", "[spec]") {
       {R"("context":{"torch":"2.6.0+cu124","cuda":"12.4","cudnn":"9.1.0.70"})", {}},
       {R"("context":{"torch":"latest"})", {"context.torch"}},
       {R"("context":{"target":"sm_80,,sm_90"})", {"context.target"}},
+      {R"("context":{"target":"cuda:1023"})", {}},
+      {R"("context":{"target":"cuda:1024"})", {"context.target"}},
+      {R"("context":{"target":"cuda:-1"})", {"context.target"}},
+      {R"("context":{"target":"cuda:"})", {"context.target"}},
       {R"("context":{"env":{"9A":"x"}})", {"context.env.9A"}},
       {R"("flags":{"autocast":"f32"})", {"flags.autocast"}},
   };
