@@ -223,7 +223,7 @@ class Supervisor::Worker {
   bool ended(Reply& reply, Watch& watch) {
     const std::optional<std::int64_t> pages = private_bytes();
     if (pages) watch.peak = std::max(watch.peak, *pages);
-    if (limits_.memory_bytes && pages && *pages > *limits_.memory_bytes) {
+    if (limits_.memory_bytes && pages && *pages > *limits_.memory_bytes && *pages > allowed_bytes()) {
       process_->kill_group();
       process_->wait_exit(1);
       reply.ending = Ending::out_of_memory;
@@ -268,6 +268,11 @@ class Supervisor::Worker {
     reply.text = dropped_in_attempt_ ? fmt::format("no answer of at most {} bytes within {:.3g} s", line_limit, patience)
                                      : fmt::format("no answer within {:.3g} s; the worker was killed", patience);
     return true;
+  }
+
+  // Between its start and its hello a worker is for a moment a child that still shows this process's memory as its own.
+  std::int64_t allowed_bytes() const {
+    return *limits_.memory_bytes + (greeted_ ? 0 : dd::session::private_bytes(::getpid()).value_or(0));
   }
 
   std::optional<std::int64_t> private_bytes() const { return dd::session::private_bytes(process_->pid()); }

@@ -113,8 +113,8 @@ function(dd_add_library folder)
   target_link_libraries(${target} PUBLIC dd_options ${ARG_DEPS})
   dd_precompile(${target} plain)
   dd_compile_part(${target} tables "rules\\.cpp$" -O0)
-  if(ARG_OPTIMIZE AND NOT DD_SANITIZE)
-    dd_compile_part(${target} fast "${ARG_OPTIMIZE}" -O2)
+  if(ARG_OPTIMIZE) # apart under sanitizers too: what is compiled as one source is then the same in every build
+    dd_compile_part(${target} fast "${ARG_OPTIMIZE}" $<IF:$<BOOL:${DD_SANITIZE}>,-O1,-O2>)
   endif()
 endfunction()
 

@@ -6,6 +6,8 @@
 #include <link.h>
 #include <stdlib.h>
 
+#include "backends/libraries/trial.hpp"
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -215,7 +217,14 @@ const LibraryRecord& library(Library which) {
   static std::once_flag once[std::size(all_libraries)];
   static LibraryRecord records[std::size(all_libraries)];
   const auto index = static_cast<std::size_t>(which);
-  std::call_once(once[index], [&] { records[index] = open(which); });
+  std::call_once(once[index], [&] {
+    if (const std::string trouble = backends::trial_problem([which] { open(which); }); trouble.empty()) {
+      records[index] = open(which);
+    } else {
+      records[index].which = which;
+      records[index].error = fmt::format("{}: {}", names(which).files.front(), trouble);
+    }
+  });
   return records[index];
 }
 
@@ -234,9 +243,15 @@ CudnnParts cudnn_parts(const LibraryRecord& cudnn) {
     if (first.empty()) first = version;
   }
   // The main library compares itself with each part; any answer but 0 is its own word for "these do not fit".
+  // To do so it loads the part, and one that is cut short ends the process that does.
   for (const char* check : {"cudnnGraphVersionCheck", "cudnnOpsVersionCheck"}) {
     int (*ask)() = nullptr;
     if (!cudnn.find(ask, check)) continue;
+    if (const std::string trouble = backends::trial_problem([ask] { ask(); }); !trouble.empty()) {
+      out.mixed = true;
+      out.complaint = fmt::format("{} cannot be asked: {}", check, trouble);
+      continue;
+    }
     if (const int status = ask(); status != 0) {
       out.mixed = true;
       // Numbers of cuDNN 9; a part that is missing or broken is no other release.

@@ -158,6 +158,16 @@ TEST_CASE("supervisor: a worker that takes too much memory is killed, and it is 
   CHECK(outcome_of(s.run(fake_kind(), b.job("fake-good"))) == Outcome::matched);
 }
 
+TEST_CASE("supervisor: what this process holds is not laid at the door of a worker that is just starting") {
+  const std::vector<char> held(400 << 20, 1);  // more than a worker may hold
+  REQUIRE(held.back() == 1);
+  for (int i = 0; i < 60; ++i) {
+    Supervisor s({10, 256 << 20});
+    const auto hello = s.hello(fake_kind());
+    REQUIRE(hello.ok());
+  }
+}
+
 TEST_CASE("supervisor: what an attempt does to the output area is visible to the parent") {
   Bench b;
   Supervisor s({10, std::nullopt});
