@@ -6,18 +6,16 @@
 
 #include "cli/output.hpp"
 #include "cli/services.hpp"
-#include "cli/what_if.hpp"
-#include "facts/profiles.hpp"
 #include "session/diagnose.hpp"
 
 namespace dd::cli {
 
-Asking::Asking(const std::vector<session::BatchItem>& items, const RunOptions& run, const session::Settings& settings) : asked_(items.size(), false) {
+Asking::Asking(const std::vector<session::BatchItem>& items, const Places& places, const RunOptions& run, const session::Settings& settings) : asked_(items.size(), false) {
   if (run.ask == Ask::none) return;
   std::size_t room = run.ask ? SIZE_MAX : 64;
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (!items[i].spec || !is_modelled(*items[i].spec) || !items[i].spec->is_attention()) continue;
-    const auto targets = facts::find_profiles(items[i].spec->context.target);
+    const auto& targets = places.at(items[i].spec->context.target);
     const std::size_t questions = targets ? targets->size() : 0;
     asked_[i] = questions <= room;
     if (asked_[i]) room -= questions;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/options.hpp"
+#include "cli/what_if.hpp"
 #include "session/ask.hpp"
 #include "session/batch.hpp"
 
@@ -12,7 +13,7 @@ namespace dd::cli {
 
 class Asking {
  public:
-  Asking(const std::vector<session::BatchItem>& items, const RunOptions& run, const session::Settings& settings);
+  Asking(const std::vector<session::BatchItem>& items, const Places& places, const RunOptions& run, const session::Settings& settings);
   session::Asker* for_item(std::size_t index);  // nullptr: nobody is asked about this one; may be called from several threads
   // Says on standard error what was left out.
   void report_left_out(const RunOptions& run) const;

@@ -112,11 +112,11 @@ Predicted predict(const std::vector<session::BatchItem>& items, const RunOptions
   Predicted out;
   out.of_item.resize(items.size());
   std::vector<std::vector<std::string>> labels(items.size());
-  Asking asking(items, run, settings);
-  std::map<std::string, core::Result<std::vector<facts::DeviceProfile>>> places;  // most of a batch names the same
+  Places places;  // most of a batch names the same
   for (const session::BatchItem& item : items)
     if (answered_by_rules(item) && !places.contains(item.spec->context.target))
       places.emplace(item.spec->context.target, facts::find_profiles(item.spec->context.target));
+  Asking asking(items, places, run, settings);
   std::mutex lock;
   std::size_t done = 0;
   // Rules alone disturb no measurement, so that all processors may evaluate them.

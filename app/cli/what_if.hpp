@@ -1,5 +1,6 @@
 // Cases that are answered by rules alone: the dispatcher of a framework, or the native one, on a device that is not here.
 #pragma once
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,9 @@ namespace dd::cli {
 
 // Whether the spec names a target that is a profile, or several: nothing of it is run here.
 bool is_modelled(const spec::OpSpec& spec);
+
+// What find_profiles says of each target that a batch names.
+using Places = std::map<std::string, core::Result<std::vector<facts::DeviceProfile>>>;
 
 struct Modelled {
   std::vector<report::Case> cases;   // one per target

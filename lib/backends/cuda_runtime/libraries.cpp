@@ -6,12 +6,12 @@
 #include <link.h>
 #include <stdlib.h>
 
-#include "backends/libraries/trial.hpp"
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
+
+#include "backends/libraries/trial.hpp"
 
 namespace dd::cuda {
 namespace fs = std::filesystem;
