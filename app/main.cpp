@@ -44,7 +44,7 @@ int run(const std::vector<std::string>& argv) {
   const std::vector<std::string> words(argv.begin() + 1, argv.end());
   if (words.size() == 1 && words[0] == "worker") return run_worker_verb();
   dd::spec::set_name_check(unknown_names);
-  const auto in = parse_command_line(words);
+  const auto in = parse_command_line(words, command_line_problems);
   if (!in) return refuse(in.problems());
   if (in->run.version) {
     print(fmt::format("dispatchdoctor {}\n", dd::core::tool_version()));
@@ -54,7 +54,6 @@ int run(const std::vector<std::string>& argv) {
     print(help_text(in->verb));
     return in->run.help ? 0 : 2;
   }
-  if (const auto problems = output_problems(*in); !problems.empty()) return refuse(problems);
   // Workers inherit them.
   dd::cuda::set_search_places(in->run.lib_dirs, in->run.python.value_or(""));
   return call(*in, argv);

@@ -83,12 +83,32 @@ std::string file_trouble(const std::string& path) {
   return ::access(folder.c_str(), W_OK | X_OK) == 0 ? std::string() : std::strerror(errno);
 }
 
-// The same of a folder that is made when it is not there.
+// The same of a folder that will be made, with those above it, when it is not there.
 std::string folder_trouble(const std::string& folder) {
   std::error_code error;
-  fs::create_directories(folder, error);
-  if (!fs::is_directory(folder, error)) return error ? error.message() : "it is no folder";
-  return ::access(folder.c_str(), W_OK | X_OK) == 0 ? std::string() : std::strerror(errno);
+  fs::path there = fs::absolute(folder, error).lexically_normal();
+  while (!fs::exists(fs::symlink_status(there, error)) && there.has_relative_path()) there = there.parent_path();
+  if (!fs::is_directory(there, error)) return there == fs::absolute(folder).lexically_normal() ? "it is no folder" : fmt::format("{} is no folder", spec::excerpt(there.string()));
+  return ::access(there.c_str(), W_OK | X_OK) == 0 ? std::string() : std::strerror(errno);
+}
+
+// A sound call of the verb, whose candidates stand for those of one that cannot be read.
+core::Result<spec::OpSpec> sound_call(bool attention) { return parse_batch_line(attention ? "sdpa --q 1x1x1x8" : "gemm --x 1x8 --w 8x8"); }
+
+core::Problems output_problems(const Invocation& in) {
+  const RunOptions& run = in.run;
+  core::Problems problems;
+  const auto check = [&](const char* option, const std::optional<std::string>& path, const char* wanted, std::string (*trouble)(const std::string&)) {
+    if (!path || *path == "-") return;
+    if (std::string why = trouble(*path); !why.empty()) problems.push_back({option, spec::excerpt(*path), wanted, std::move(why), {}, 0});
+  };
+  check(in.verb == Verb::record ? "--output" : "--json", run.json_file, "a file that can be written", file_trouble);
+  check("--md", run.md_file, "a file that can be written", file_trouble);
+  check("--junit", run.junit_file, "a file that can be written", file_trouble);
+  check("--specs", run.specs_file, "a file that can be written", file_trouble);
+  check("--record", run.record_file, "a file that can be written", file_trouble);
+  check("--save-tensors", run.save_tensors, "a folder that can be written to, or made", folder_trouble);
+  return problems;
 }
 
 }  // namespace
@@ -112,7 +132,7 @@ core::Problems unknown_backends(const spec::OpSpec& spec) {
 
 core::Problems unknown_names(const spec::OpSpec& spec) {
   // Frameworks look at the call for their candidates, so they are shown one that is sound.
-  const core::Result<spec::OpSpec> sound = parse_batch_line(spec.is_attention() ? "sdpa --q 1x1x1x8" : "gemm --x 1x8 --w 8x8");
+  const core::Result<spec::OpSpec> sound = sound_call(spec.is_attention());
   if (!sound) return {};
   spec::OpSpec named = *sound;
   named.policy = spec.policy;
@@ -142,19 +162,13 @@ core::Problems unknown_required(const Names& requirements, std::span<const sessi
   return problems;
 }
 
-core::Problems output_problems(const Invocation& in) {
-  const RunOptions& run = in.run;
-  core::Problems problems;
-  const auto check = [&](const char* option, const std::optional<std::string>& path, const char* wanted, std::string (*trouble)(const std::string&)) {
-    if (!path || *path == "-") return;
-    if (std::string why = trouble(*path); !why.empty()) problems.push_back({option, spec::excerpt(*path), wanted, std::move(why), {}, 0});
-  };
-  check(in.verb == Verb::record ? "--output" : "--json", run.json_file, "a file that can be written", file_trouble);
-  check("--md", run.md_file, "a file that can be written", file_trouble);
-  check("--junit", run.junit_file, "a file that can be written", file_trouble);
-  check("--specs", run.specs_file, "a file that can be written", file_trouble);
-  check("--record", run.record_file, "a file that can be written", file_trouble);
-  check("--save-tensors", run.save_tensors, "a folder that can be written to, or made", folder_trouble);
+core::Problems command_line_problems(const Invocation& in) {
+  core::Problems problems = output_problems(in);
+  if (in.verb != Verb::sdpa && in.verb != Verb::gemm) return problems;
+  session::BatchItem item;
+  if (in.spec) item.spec = *in.spec;
+  else if (const auto sound = sound_call(in.verb == Verb::sdpa)) item.spec = *sound;
+  for (core::Problem& p : unknown_required(in.run.require, {&item, 1})) problems.push_back(std::move(p));
   return problems;
 }
 

@@ -17,7 +17,8 @@ core::Problems unknown_backends(const spec::OpSpec& spec);
 core::Problems unknown_names(const spec::OpSpec& spec);
 // The same of --require backend=NAME: a name that none of the calls could ever be served by.
 core::Problems unknown_required(const std::vector<std::string>& requirements, std::span<const session::BatchItem> items);
-// Files and folders of the output options that could not be written.
-core::Problems output_problems(const Invocation& in);
+// What a command line asks for beside its call, and cannot have: files and folders of the output options that could not be
+// written, backends required that do not exist. Nothing is made or touched.
+core::Problems command_line_problems(const Invocation& in);
 
 }  // namespace dd::cli

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "backends/backend.hpp"
 #include "backends/catalogue.hpp"
@@ -27,6 +28,7 @@ using Json = nlohmann::ordered_json;
 std::string backends_text(const RunOptions& run) {
   const bool color = use_color(run);
   std::string out;
+  std::set<std::string> told;  // what is missing for many of them is explained once
   for (spec::Op op : {spec::Op::sdpa, spec::Op::gemm}) {
     out += report::paint(core::to_text(op), report::Ink::bold, color) + "  (in the order in which they are tried)\n";
     for (const backends::Backend& b : backends::all_backends()) {
@@ -37,7 +39,8 @@ std::string backends_text(const RunOptions& run) {
       out += fmt::format("  {:<14}{}{:<6}{}\n", b.name, state, b.fast ? "fast" : "slow", b.summary);
       if (!a.detail.empty()) out += fmt::format("  {:<14}{}{}\n", "", a.available ? "" : "why: ", a.detail);
       for (const std::string& id : a.finding_ids)
-        if (const rules::Rule* rule = backends::catalogue().find(id)) out += fmt::format("  {:<14}[{}] {}: {}\n", "", id, rule->title, rule->fix.text);
+        if (const rules::Rule* rule = backends::catalogue().find(id))
+          out += fmt::format("  {:<14}[{}] {}{}\n", "", id, rule->title, told.insert(id).second ? fmt::format(": {}", rule->fix.text) : "");
     }
   }
   return out;
@@ -91,16 +94,21 @@ std::string profile_text(const facts::DeviceProfile& p) {
   return out;
 }
 
+// A GPU that is here as a profile, with every figure's source.
+core::Result<Json> profile_of_gpu(int ordinal) {
+  const auto today = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now());
+  const std::chrono::year_month_day date(today);
+  const std::string day = fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()), static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
+  return backends::device_profile(ordinal, day, fmt::format("dispatchdoctor {}", core::tool_version()));
+}
+
 int record_device(const Invocation& in) {
   const auto ordinal = in.arguments.empty() ? std::optional(0) : spec::gpu_ordinal(in.arguments.front());
   if (!ordinal) {
     complain("error: devices --record: a GPU that is here is recorded: cuda or cuda:N");
     return 2;
   }
-  const auto today = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now());
-  const std::chrono::year_month_day date(today);
-  const std::string day = fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()), static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
-  const auto profile = backends::device_profile(*ordinal, day, fmt::format("dispatchdoctor {}", core::tool_version()));
+  const auto profile = profile_of_gpu(*ordinal);
   if (!profile) {
     complain(profile.problems());
     return 5;
@@ -126,6 +134,12 @@ int record_device(const Invocation& in) {
   return 0;
 }
 
+int refuse_device(core::Problems problems, int code) {
+  for (core::Problem& p : problems) p.field = "devices";
+  complain(problems);
+  return code;
+}
+
 // The GPUs of this machine, or why there is none.
 std::string gpus_text() {
   const cuda::LibraryRecord& driver = cuda::library(cuda::Library::driver);
@@ -133,7 +147,7 @@ std::string gpus_text() {
   std::string out;
   for (int i = 0; i < 64; ++i) {
     const auto d = cuda::describe_device(i);
-    if (!d) return out.empty() ? fmt::format("  {:<14}none: {}\n", "cuda", core::to_text(d.problems().front())) : out;
+    if (!d) return out.empty() ? fmt::format("  {:<14}none: {}\n", "cuda", d.problems().front().message) : out;
     out += fmt::format("  {:<14}{}, compute capability {}.{}, {} multiprocessors, {}\n", fmt::format("cuda:{}", i), d->name, d->compute_capability / 10,
                        d->compute_capability % 10, d->sm_count, report::human_bytes(d->memory_bytes));
   }
@@ -145,12 +159,19 @@ std::string gpus_text() {
 int run_devices(const Invocation& in) {
   if (in.run.record_file) return record_device(in);
   std::vector<facts::DeviceProfile> shown;
+  std::string state;  // of a GPU that is here: driver, clocks, throttling, MIG
   for (const std::string& name : in.arguments) {
-    auto found = facts::find_profiles(name);
-    if (!found) {
-      complain(found.problems());
-      return 2;
+    if (const auto ordinal = spec::gpu_ordinal(name)) {
+      const auto here = profile_of_gpu(*ordinal);
+      auto profile = here ? facts::parse_profile(here->dump(), name) : core::Result<facts::DeviceProfile>(here.problems());
+      if (!profile) return refuse_device(profile.problems(), 5);
+      shown.push_back(std::move(*profile));
+      for (const auto& [what, value] : here->at("recorded").items())
+        if (value.is_string() && what != "cudnn_device") state += fmt::format("  {:<28}{}\n", what, value.get<std::string>());
+      continue;
     }
+    auto found = facts::find_profiles(name);
+    if (!found) return refuse_device(found.problems(), 2);
     shown.insert(shown.end(), found->begin(), found->end());
   }
   const bool list = in.arguments.empty();
@@ -162,7 +183,7 @@ int run_devices(const Invocation& in) {
     return 0;
   }
   if (!list) {
-    for (const facts::DeviceProfile& p : shown) print(profile_text(p));
+    for (const facts::DeviceProfile& p : shown) print(profile_text(p) + state);
     return 0;
   }
   const facts::Machine& m = facts::machine();

@@ -205,7 +205,7 @@ bool asks_for_help(std::span<const std::string> words) {
 
 }  // namespace
 
-core::Result<Invocation> parse_command_line(std::span<const std::string> words) {
+core::Result<Invocation> parse_command_line(std::span<const std::string> words, Problems (*more)(const Invocation&)) {
   Invocation out;
   out.run = default_run_options();
   const VerbInfo* verb = words.empty() || words[0].starts_with('-') ? &info(Verb::none) : find_verb(words[0]);
@@ -237,6 +237,7 @@ core::Result<Invocation> parse_command_line(std::span<const std::string> words) 
   } else {
     out.overrides = std::move(given->spec);
   }
+  if (more) add_problems(more(out), problems);
   if (!problems.empty()) return problems;
   return out;
 }

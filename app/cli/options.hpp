@@ -78,8 +78,9 @@ struct Invocation {
   std::vector<std::string> arguments;        // files, ids, or the program after --
 };
 
-// With --help or --version nothing else is checked (and spec is absent).
-core::Result<Invocation> parse_command_line(std::span<const std::string> words);  // without the program name
+// `words` without the program name. With --help or --version nothing else is checked (and spec is absent). `more` is asked
+// at the end, also where there are mistakes already, so that one pass names them all.
+core::Result<Invocation> parse_command_line(std::span<const std::string> words, core::Problems (*more)(const Invocation&) = nullptr);
 
 // Words of a line as a POSIX shell would split it: quotes, backslash, # comments; no expansion of any kind.
 core::Result<std::vector<std::string>> split_words(std::string_view line);

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "backends/environment.hpp"
 #include "core/version.hpp"
@@ -100,7 +101,17 @@ void say(const std::string& text) { std::fputs(text.c_str(), stderr); }
 void complain(const std::string& text) { say(fmt::format("dispatchdoctor: {}\n", text)); }
 
 void complain(const core::Problems& problems) {
-  for (const core::Problem& p : problems) complain("error: " + core::to_text(p));
+  // A mistake that a thousand options share is one mistake; a thousand different ones are more than anybody reads.
+  constexpr std::size_t most = 1000;
+  std::set<std::string> said;
+  for (const core::Problem& p : problems) {
+    if (said.size() == most) {
+      complain("error: the rest is not shown");
+      return;
+    }
+    std::string text = core::to_text(p);
+    if (said.insert(text).second) complain("error: " + text);
+  }
 }
 
 int refuse(const core::Problems& problems) {

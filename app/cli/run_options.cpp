@@ -140,7 +140,7 @@ constexpr VerbInfo verb_table[] = {
     {Verb::explain, "explain", "[ID]", 0, 1, 0, "one rule in full, or all of them"},
     {Verb::rules, "rules", "", 0, 0, 0, "all rules in short"},
     {Verb::backends, "backends", "", 0, 0, 0, "backends, and why any is unavailable"},
-    {Verb::devices, "devices", "[NAME]", 0, 1, 0, "device profiles"},
+    {Verb::devices, "devices", "[NAME]", 0, 1, 0, "device profiles; cuda:N shows the GPU that is here"},
     {Verb::env, "env", "", 0, 0, 0, "the environment record, safe to paste"},
     {Verb::diff, "diff", "A B", 2, 2, 0, "compare two traces, logs or reports: what changed its path, what got slower"},
     {Verb::completion, "completion", "bash|zsh|fish", 1, 1, 0, "print a shell completion script"},

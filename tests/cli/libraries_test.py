@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """NVIDIA's libraries as a user meets them: hidden, or stand-ins that compute on the CPU, through the real binary and its workers."""
+import glob
 import json
 import os
 import subprocess
@@ -63,6 +64,24 @@ class Hidden(unittest.TestCase):
             self.assertTrue(all(f["fix"] for f in found[name]["findings"]), name)
         self.assertIn("CLT110", found["cublaslt"]["rules"])
         self.assertIn("CLT054", found["cublaslt"]["rules"])
+
+    def test_what_is_missing_for_all_is_explained_once(self):
+        text = run("backends", "--lib-dir", self.empty)[1]
+        self.assertEqual(text.count("install the NVIDIA driver"), 1)
+        self.assertGreater(text.count("[ENV020]"), 1)
+
+    def test_a_gpu_that_is_not_here_has_no_facts(self):
+        code, out, err = run("devices", "cuda:0", "--lib-dir", self.empty)
+        self.assertEqual((code, out), (5, ""))
+        self.assertIn("devices: ", err)
+
+    def test_a_library_of_the_drivers_name_that_is_none(self):
+        os.symlink(os.path.realpath(next(f for f in glob.glob(os.path.join(FAKE, "libcublas.so*")))), os.path.join(self.empty, "libcuda.so.1"))
+        record = as_json("env", "--lib-dir", self.empty)[1]
+        driver = by_name(record["nvidia"]["libraries"])["driver"]
+        self.assertFalse(driver["available"])
+        self.assertIn("no cuInit", driver["error"])
+        self.assertIn("ENV020", {f["id"] for f in record["nvidia"]["findings"]})
 
     def test_a_call_on_a_gpu_that_is_not_here_ends_with_the_finding(self):
         for words in (["sdpa", "--q", "1x2x16x16"], ["gemm", "--m", "8", "--n", "8", "--k", "8"]):

@@ -351,6 +351,22 @@ class Places(unittest.TestCase):
                 self.assertIn(why, err)
                 self.assertIn(option, err)
         self.assertEqual(len(run(*self.SMALL, "--json", file + "/r", "--md", self.folder.name)[2].splitlines()), 3)
+        new = self.path("new/deeper")
+        code, out, err = run(*self.SMALL, "--dtype", "f17", "--save-tensors", new, "--json", file + "/r", "--require", "backend=nobody")
+        self.assertEqual((code, out, len(err.splitlines())), (2, "", 4), err)  # three mistakes and their count
+        self.assertFalse(os.path.exists(self.path("new")))
+        self.assertIn("is no folder", run(*self.SMALL, "--save-tensors", file + "/a/b")[2])
+        self.assertEqual(run(*self.SMALL, "--save-tensors", new)[0], 0)
+        self.assertTrue(os.listdir(new))
+
+    def test_a_mistake_made_a_thousand_times_is_said_once(self):
+        lines = run(*self.SMALL, *["--deny", "nobody"] * 1000)[2].splitlines()
+        self.assertEqual(len(lines), 3)
+        self.assertIn("more than once", lines[0])
+        self.assertEqual(lines[2], "dispatchdoctor: 1000 errors, nothing was run")
+        lines = run(*self.SMALL, "--deny", ",".join(f"nobody{i}" for i in range(1500)))[2].splitlines()
+        self.assertEqual(len(lines), 1002)
+        self.assertIn("the rest is not shown", lines[1000])
 
     def test_a_link_stays_a_link(self):
         target, link = self.path("target", "old"), self.path("link")
@@ -414,6 +430,9 @@ class Places(unittest.TestCase):
         for line in run("devices", "h100-sxm")[1].splitlines()[1:]:
             self.assertRegex(line, r"^  \S+ +\S.*\S  +\S")
         self.assertIn("80.0 GiB", run("devices", "h100-sxm")[1])
+        code, _, err = run("devices", "h1000")
+        self.assertEqual(code, 2)
+        self.assertIn("devices: unknown target", err)
 
 
 class Hostile(unittest.TestCase):

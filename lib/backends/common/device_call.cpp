@@ -52,7 +52,7 @@ Availability device_available() {
   const cuda::LibraryRecord& driver = cuda::library(cuda::Library::driver);
   if (!driver || driver.stub) return {false, driver ? "only the toolkit's stand-in of the driver is here" : driver.error, {"ENV020"}};
   const auto device = cuda::describe_device(0);
-  if (!device) return {false, core::to_text(device.problems().front()), {"ENV022"}};
+  if (!device) return {false, device.problems().front().message, {"ENV022"}};
   const cuda::DeviceInfo& info = *device;
   return {true, fmt::format("{}, compute capability {}.{}", info.name, info.compute_capability / 10, info.compute_capability % 10), {}};
 }
@@ -88,7 +88,7 @@ std::unique_ptr<DeviceCall> DeviceCall::make(const RunRequest& request, RunResul
   }
   auto device = cuda::Device::get(ordinal_of(request.spec));
   if (!device) {
-    problem = failure(report::Outcome::unavailable, "ENV022", core::to_text(device.problems().front()), "CUDA driver");
+    problem = failure(report::Outcome::unavailable, "ENV022", device.problems().front().message, "CUDA driver");
     return nullptr;
   }
   std::unique_ptr<DeviceCall> call(new DeviceCall(**device, request));

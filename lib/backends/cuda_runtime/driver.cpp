@@ -33,7 +33,7 @@ LoadedDriver load() {
   } else if (const int code = out.api.init(0); code != 0) {
     const char* text = nullptr;
     out.api.error_text(code, &text);
-    out.problem = fmt::format("cuInit: {}", text ? text : std::to_string(code));
+    out.problem = text ? fmt::format("cuInit: {}", text) : fmt::format("cuInit answers {}", code);
   }
   return out;
 }

@@ -60,36 +60,50 @@ std::string mapped_path(void* handle) {
 bool try_open(const std::string& file, LibraryRecord& record) {
   // Global: cuDNN and cuBLAS look for the driver and for each other among what is already there.
   record.handle = dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
-  if (record.handle) {
+  std::string trouble;
+  if (!record.handle) {
+    const char* why = dlerror();
+    trouble = why ? why : file;
+  } else if (record.which == Library::driver && !record.symbol("cuInit")) {
+    record.handle = nullptr;
+    trouble = file + ": it has no cuInit, so it is no NVIDIA driver";
+  } else {
     record.path = mapped_path(record.handle);
     record.error.clear();
     return true;
   }
-  const char* why = dlerror();
-  record.error += (record.error.empty() ? "" : "; ") + std::string(why ? why : file.c_str());
+  record.error += (record.error.empty() ? "" : "; ") + trouble;
   return false;
 }
 
 std::vector<std::string> candidates(Library which, const SearchPlaces& places) {
   std::vector<std::string> out;
-  const auto in_folder = [&](const std::string& folder, bool must_exist) {
+  const auto in_folder = [&](const std::string& folder) {
     for (const char* file : names(which).files) {
       const fs::path path = fs::path(folder) / file;
       std::error_code ignored;
-      if (!must_exist || fs::exists(path, ignored)) out.push_back(path.string());
+      if (fs::symlink_status(path, ignored).type() != fs::file_type::not_found) out.push_back(path.string());
     }
   };
   if (!places.only.empty()) {
-    for (const std::string& folder : places.only) in_folder(folder, false);
+    for (const std::string& folder : places.only) in_folder(folder);
     return out;
   }
-  for (const std::string& folder : places.wheels) in_folder(folder, true);
+  for (const std::string& folder : places.wheels) in_folder(folder);
   for (const char* file : names(which).files) out.push_back(file);
   for (const char* variable : {"CUDA_HOME", "CUDA_PATH"})
-    if (const std::string home = environment(variable); !home.empty()) in_folder(home + "/lib64", true);
+    if (const std::string home = environment(variable); !home.empty()) in_folder(home + "/lib64");
   for (const char* folder : {"/usr/local/cuda/lib64", "/usr/local/cuda/extras/CUPTI/lib64", "/usr/lib/wsl/lib"})
-    in_folder(folder, true);
+    in_folder(folder);
   return out;
+}
+
+// The toolkit's stand-in gives itself away wherever it was copied to: each call of it answers this.
+bool is_stand_in(const LibraryRecord& driver) {
+  constexpr int stub_library = 34;  // CUDA_ERROR_STUB_LIBRARY
+  int (*get)(int*) = nullptr;
+  int version = 0;
+  return driver.find(get, "cuDriverGetVersion") && get(&version) == stub_library;
 }
 
 // Each library's own answer to "which version", through the one function of it that needs neither handle nor device.
@@ -145,7 +159,7 @@ LibraryRecord open(Library which) {
   for (const std::string& file : candidates(which, search_places()))
     if (try_open(file, record)) break;
   if (!record) {
-    if (record.error.empty()) record.error = fmt::format("no {} in the folders given", names(which).files.front());
+    if (record.error.empty()) record.error = fmt::format("no {} in the folders given", fmt::join(names(which).files, " or "));
     return record;
   }
   record.code = ask_version(record);
@@ -153,7 +167,7 @@ LibraryRecord open(Library which) {
   const std::size_t so = record.path.rfind(".so.");
   if (so != std::string::npos && (which == Library::cublas || which == Library::cublaslt || which == Library::nvrtc || which == Library::cupti))
     record.built_for = record.path.substr(so + 4, record.path.find('.', so + 4) - so - 4);
-  record.stub = which == Library::driver && record.path.find("/stubs/") != std::string::npos;
+  record.stub = which == Library::driver && is_stand_in(record);
   return record;
 }
 

@@ -200,6 +200,18 @@ class FakeGpu(unittest.TestCase):
             case = json.loads(done.stdout)["cases"][0]
             self.assertEqual({f["name"]: f["value"] for f in case["facts"]}["sm_count"], 132, done.stderr)
 
+    def test_a_gpu_that_is_here_is_shown_with_its_state(self):
+        done = run("devices", "cuda:0", DD_FAKE_CUDA="h200", DD_FAKE_NVML="mig")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"sm_count +132 +driver, asked on")
+        self.assertRegex(done.stdout, r"\n  mig +on\n")
+        self.assertRegex(done.stdout, r"\n  clocks +SM 1755 MHz")
+        fields = json.loads(run("devices", "cuda", "--format", "json", DD_FAKE_CUDA="h200").stdout)[0]["fields"]
+        self.assertEqual(fields["compute_capability"]["value"], 90)
+        done = run("devices", "cuda:7", DD_FAKE_CUDA="h200")
+        self.assertEqual(done.returncode, 5)
+        self.assertIn("there is no device 7", done.stderr)
+
     def test_without_a_device_nothing_is_recorded(self):
         with tempfile.TemporaryDirectory() as folder:
             done = run("devices", "--record", os.path.join(folder, "gpu.json"), DD_FAKE_CUDA="no-device")
