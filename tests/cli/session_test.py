@@ -359,6 +359,19 @@ class Places(unittest.TestCase):
         self.assertEqual(run(*self.SMALL, "--save-tensors", new)[0], 0)
         self.assertTrue(os.listdir(new))
 
+    def test_candidates_that_the_policy_leaves_out_ask_for_nothing(self):
+        long = ("sdpa", "--q", "1x8x1024x64", "--dtype", "f16")
+        code, out, _ = run(*long, "--force", "cudnn")
+        self.assertEqual(code, 3)
+        self.assertNotIn("what to change", out)
+        self.assertIn("more on other candidates", out)
+        self.assertIn("[MTH003]", run(*long, "--force", "cudnn", "-v")[1])
+        out = run(*long, "--force", "cpu-math")[1]
+        self.assertIn("slow[MTH003]", out)
+        out = run(*long, "--force", "cpu-math", "--mode", "captured")[1]
+        self.assertRegex(out, r"what to change(\n  .*)*\n  MTH007 ")
+        self.assertNotRegex(out, r"what to change(\n  .*)*\n  FLA005 ")
+
     def test_a_mistake_made_a_thousand_times_is_said_once(self):
         lines = run(*self.SMALL, *["--deny", "nobody"] * 1000)[2].splitlines()
         self.assertEqual(len(lines), 3)

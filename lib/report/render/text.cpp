@@ -133,19 +133,33 @@ void asked(Writer& w, const Case& c) {
   }
 }
 
-// With the fast path taken, what makes the other candidates slow is no part of the answer.
+bool about_policy(std::string_view id) { return id.starts_with("POL"); }
+
+// The policy leaves out all those whom this finding is about.
+bool about_left_out(const Case& c, const GroupedFinding& g) {
+  const auto left_out = [&](const std::string& backend) {
+    return std::any_of(c.decision.steps.begin(), c.decision.steps.end(), [&](const Step& s) {
+      return s.backend == backend && std::any_of(s.finding_ids.begin(), s.finding_ids.end(), about_policy);
+    });
+  };
+  return !about_policy(g.finding->id) && !g.backends.empty() && std::all_of(g.backends.begin(), g.backends.end(), left_out);
+}
+
+// The fast path is taken, and not by those whom this finding is about.
+bool about_others(const Case& c, const GroupedFinding& g) {
+  return c.verdict.status == Status::fast_path && !g.backends.empty() &&
+         std::find(g.backends.begin(), g.backends.end(), c.decision.selected.value_or("")) == g.backends.end();
+}
+
+// What makes candidates slow that were not needed, or may not be taken, is no part of the answer.
 bool beside_the_point(const Case& c, const GroupedFinding& g) {
-  if (c.verdict.status != Status::fast_path || g.backends.empty() || g.finding->level == "blocked") return false;
-  return std::find(g.backends.begin(), g.backends.end(), c.decision.selected.value_or("")) == g.backends.end();
+  return g.finding->level != "blocked" && (about_others(c, g) || about_left_out(c, g));
 }
 
-// With the fast path taken, nothing asks for a change that another candidate would need, unless it was tried.
+// Nobody has to clear the way for such a candidate, unless it was tried what that gives.
 bool needs_no_change(const Case& c, const GroupedFinding& g) {
-  if (c.verdict.status != Status::fast_path || g.backends.empty() || !g.finding->tried.empty()) return false;
-  return std::find(g.backends.begin(), g.backends.end(), c.decision.selected.value_or("")) == g.backends.end();
+  return about_left_out(c, g) || (about_others(c, g) && (g.finding->tried.empty() || g.finding->level == "blocked"));
 }
-
-bool about_policy(const Finding& f) { return f.id.rfind("POL", 0) == 0; }
 
 void findings(Writer& w, const Case& c) {
   auto all = grouped_findings(c, w.options().verbosity > 0);
@@ -154,7 +168,7 @@ void findings(Writer& w, const Case& c) {
   if (all.empty() && hidden == 0) return;
   w.line("");
   w.line(w.ink("findings", Ink::bold));
-  if (hidden > 0) w.line(w.ink(fmt::format("  {} more on slower candidates (-v shows them)", hidden), Ink::dim));
+  if (hidden > 0) w.line(w.ink(fmt::format("  {} more on other candidates (-v shows them)", hidden), Ink::dim));
   for (const GroupedFinding& g : all) {
     const Finding& f = *g.finding;
     const Ink ink = f.status == "met" ? Ink::good : f.status == "unknown" ? Ink::dim : f.level == "blocked" ? Ink::bad : Ink::warn;
@@ -165,7 +179,7 @@ void findings(Writer& w, const Case& c) {
     const auto part = [&](std::string_view label, const std::string& text) {
       if (!text.empty()) w.line(fmt::format("  {:<10}{}", label, text));
     };
-    if (about_policy(f) && w.options().verbosity < 1) continue;  // the user asked for it
+    if (about_policy(f.id) && w.options().verbosity < 1) continue;  // the user asked for it
     part("seen", f.seen);
     part("required", f.required);
     if (f.status == "met") continue;
@@ -294,11 +308,8 @@ void changes(Writer& w, const Case& c) {
   for (const GroupedFinding& g : grouped_findings(c, false)) {
     const Finding& f = *g.finding;
     // What policy asked for is no defect; a note asks for nothing.
-    if (!asks_for_something(f) || f.status != "unmet" || f.level == "note" || about_policy(f) || beside_the_point(c, g) || needs_no_change(c, g)) continue;
+    if (!asks_for_something(f) || f.status != "unmet" || f.level == "note" || about_policy(f.id) || beside_the_point(c, g) || needs_no_change(c, g)) continue;
     if (found && f.tried.empty()) continue;
-    // On the fast path nobody has to clear the way for another backend.
-    const auto& of = g.backends;
-    if (c.verdict.status == Status::fast_path && f.level == "blocked" && !of.empty() && std::find(of.begin(), of.end(), c.decision.selected.value_or("")) == of.end()) continue;
     const int rank = f.keeps == "function" ? 0 : f.keeps == "precision" ? 1 : 2;
     std::string text = fmt::format("{} (keeps {}", f.fix, keeps_words(f.keeps));
     text += f.tried.empty() ? ")" : "; tried)";  // the finding says how that went
