@@ -31,9 +31,29 @@ std::string_view nearest(std::string_view word, const std::vector<std::string_vi
   return found.empty() ? std::string_view{} : found[0];
 }
 
+// From 2.4 on CLI11 holds --v and -v for names of one option, and refuses to have both. A long name of one letter is
+// therefore registered, and found in the words, with this letter behind it, which nobody types; it never leaves here.
+constexpr char mark = '\x7f';
+
+void add_mark(std::string& word) {
+  if (word.size() >= 3 && word.starts_with("--") && (word.size() == 3 || word[3] == '=')) word.insert(3, 1, mark);
+}
+
+std::string unmarked(std::string word) {
+  if (word.starts_with("--") && word.size() > 3 && word[3] == mark) word.erase(3, 1);
+  return word;
+}
+
 std::string all_names(const spec::OptionText& text) {
-  std::string out(text.name);
-  for (char c : text.aliases.empty() ? std::string() : " " + std::string(text.aliases)) out += c == ' ' ? ',' : c;
+  std::string out;
+  for (const std::string_view names : {text.name, text.aliases})
+    for (std::size_t at = 0; at < names.size();) {
+      const std::size_t end = std::min(names.find(' ', at), names.size());
+      std::string name(names.substr(at, end - at));
+      add_mark(name);
+      out += (out.empty() ? "" : ",") + name;
+      at = end + 1;
+    }
   return out;
 }
 
@@ -52,14 +72,16 @@ class Words {
 
   // What could be read, even beside `problems`: one pass names all mistakes. nullopt: nothing could.
   std::optional<Given> split(std::span<const std::string> words, Problems& problems) {
-    std::vector<std::string> reversed(words.rbegin(), words.rend());
     refuse_empty_values(words, problems);
     if (!problems.empty()) return std::nullopt;
+    std::vector<std::string> marked(words.begin(), words.end());
+    std::for_each(marked.begin(), std::find(marked.begin(), marked.end(), "--"), add_mark);
+    std::reverse(marked.begin(), marked.end());  // as the library wants them
     try {
-      app_.parse(std::move(reversed));
+      app_.parse(std::move(marked));
     } catch (const CLI::ParseError& error) {
       // "--json: 1 required  missing" is the only mistake that is left to the library.
-      const std::string what = error.what();
+      const std::string what = unmarked(error.what());
       const std::size_t name = what.starts_with('-') ? what.find(':') : std::string::npos;
       if (name != std::string::npos && what.find("required") != std::string::npos)
         problems.push_back({printable(what.substr(0, name)), "nothing behind it", "a value", "the value is missing", {}, 0});
@@ -69,9 +91,9 @@ class Words {
     }
     Given given;
     for (const auto& [row, option] : spec_)
-      for (const std::string& value : option->results()) given.spec.push_back({row, value});
+      for (const std::string& value : option->results()) given.spec.push_back({row, unmarked(value)});
     for (const auto& [row, option] : run_)
-      for (const std::string& value : option->results()) given.run.emplace_back(row, value);
+      for (const std::string& value : option->results()) given.run.emplace_back(row, unmarked(value));
     take_rest(given, problems);
     return given;
   }
@@ -103,7 +125,8 @@ class Words {
 
   void take_rest(Given& given, Problems& problems) const {
     bool options_end = false, after_unknown = false;
-    for (const std::string& word : app_.remaining()) {
+    for (const std::string& marked : app_.remaining()) {
+      const std::string word = unmarked(marked);
       if (!options_end && word == "--") {
         options_end = true;
       } else if (options_end || word == "-" || !word.starts_with('-')) {

@@ -177,7 +177,8 @@ std::string shell_quote(std::string_view word) {
 
 std::string repro_line(const OpSpec& spec) {
   const Op op = spec.is_attention() ? Op::sdpa : Op::gemm;
-  std::string out = "dispatchdoctor " + std::string(core::to_text(op));
+  std::string out = "dispatchdoctor ";
+  out += core::to_text(op);
   for (const SpecOption& option : spec_options()) {
     if (!(option.ops & mask_of(op))) continue;
     for (const std::string& value : option.show(spec)) {
