@@ -1,6 +1,7 @@
 // Completion scripts, generated from the tables. An option whose value is written a|b|c offers these words; one whose
 // value is a path offers files.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>

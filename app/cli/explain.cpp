@@ -1,5 +1,6 @@
 // explain [ID|NAME] and rules: the catalogue, one rule in full or all of them.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "backends/catalogue.hpp"
 #include "cli/output.hpp"

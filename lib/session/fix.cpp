@@ -1,6 +1,7 @@
 #include "session/fix.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 

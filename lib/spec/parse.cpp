@@ -2,6 +2,7 @@
 #include "spec/parse.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 

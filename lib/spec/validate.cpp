@@ -1,5 +1,7 @@
 #include "spec/validate.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,6 +1,7 @@
 #include "spec/values.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <charconv>
 #include <cmath>

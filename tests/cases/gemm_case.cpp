@@ -1,6 +1,7 @@
 #include "gemm_case.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>

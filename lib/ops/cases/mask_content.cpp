@@ -1,6 +1,7 @@
 #include "ops/cases/mask_content.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <charconv>
 #include <cmath>

@@ -1,5 +1,6 @@
 // Files in other clothes: events line by line, the profiler before Kineto, Chrome traces of other tools, other GPUs' words,
 // exports of other Nsight versions, and what library logs give as specs.
+#include <fmt/ranges.h>
 #include <sqlite3.h>
 
 #include <filesystem>

@@ -1,4 +1,6 @@
 // Small traces made here, one for each era and trap of the profiler's format, and for damage of every kind.
+#include <fmt/ranges.h>
+
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
