@@ -65,6 +65,8 @@ class RealTorch(unittest.TestCase):
         self.assertEqual([line.split()[1] for line in lines], ["eager:", "compiled:", "captured:"])
         self.assertIn("unavailable", lines[2])
         forced = attempts(case)[("torch-math", "force", "compiled")]
+        if "Python.h" in (forced.get("error") or {}).get("text", ""):
+            self.skipTest("torch.compile builds nothing without Python's headers (python3-dev)")
         self.assertEqual(forced["outcome"], "matched", forced)
         # Compiled under another switch before: its code must not have served this attempt.
         self.assertFalse([k for k in forced["evidence"]["kernels"] if "flash_attention" in k["name"]])

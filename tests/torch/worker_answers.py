@@ -10,6 +10,7 @@ import warnings
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(os.environ.get("DD_SOURCE_DIR") or pathlib.Path(__file__).parents[2]) / "lib" / "frameworks" / "torch" / "worker"))
+import attempt  # noqa: E402
 import attention  # noqa: E402
 
 
@@ -75,6 +76,23 @@ class Answers(unittest.TestCase):
         del torch._fused_sdp_choice
         torch.backends.cuda = types.SimpleNamespace()
         self.assertEqual(attention.answers(torch, tensors, {"op": "sdpa"}), [])
+
+
+class Errors(unittest.TestCase):
+    PAGE = "CppCompileError: C++ compile error\n\nCommand:\ng++ /tmp/x.cpp -Wall -std=c++20 -expected\n\nOutput:\n/tmp/x.cpp:63:10: {}\n   63 | #include <Python.h>\n"
+
+    def test_a_compiler_that_fails_is_quoted_first(self):
+        said = attempt.refused(RuntimeError(self.PAGE.format("fatal error: Python.h: No such file or directory")))
+        self.assertEqual(said["outcome"], "failed")
+        first = said["error"]["text"].splitlines()[0]
+        self.assertIn("fatal error: Python.h: No such file", first)
+        self.assertIn("python3-dev", first)
+        self.assertIn("g++ /tmp/x.cpp", said["error"]["text"])
+        self.assertNotIn("python3-dev", attempt.refused(RuntimeError(self.PAGE.format("error: expected ';'")))["error"]["text"])
+
+    def test_an_operators_own_refusal_is_one(self):
+        self.assertEqual(attempt.refused(RuntimeError("No available kernel. Aborting execution."))["outcome"], "refused")
+        self.assertEqual(attempt.refused(RuntimeError("Segmentation of the moon"))["outcome"], "failed")
 
 
 if __name__ == "__main__":

@@ -36,7 +36,12 @@ def refused(error):
     inner = re.search(r"got (\w+)\((['\"])(.*?)\2\)", text) if code == "TorchRuntimeError" else None
     if inner:
         code, text = inner.group(1), inner.group(3) + " (while torch.compile traced the call)"
-    kind = "refused" if any(part in text for part in REFUSALS) else "failed"
+    # The compiler that Inductor starts says why behind a page of command line; it refuses no call, it lacks something.
+    compiler = re.search(r"^.*?((?:fatal )?error: .*)$", text, re.MULTILINE) if "C++ compile error" in text else None
+    if compiler:
+        advice = " (install Python's headers, python3-dev)" if "Python.h" in compiler.group(1) else ""
+        text = f"the C++ compiler that torch.compile starts: {compiler.group(1)}{advice}\n{text}"
+    kind = "refused" if not compiler and any(part in text for part in REFUSALS) else "failed"
     return {"outcome": kind, "error": {"code": code, "text": text[:4000], "source": "torch"}}
 
 
