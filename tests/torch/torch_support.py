@@ -52,3 +52,8 @@ def report(*words, env=None, text=None):
         return code, json.loads(out), err
     except ValueError:
         raise AssertionError(f"no report (exit {code}): {err[-2000:]}")
+
+
+def skip_without_headers(test, attempt):
+    if "Python.h" in (attempt.get("error") or {}).get("text", ""):
+        test.skipTest("torch.compile builds nothing without Python's headers (python3-dev)")

@@ -10,7 +10,7 @@ import tempfile
 import threading
 import unittest
 
-from torch_support import interpreters, report, require_torch, run, with_torchao
+from torch_support import interpreters, report, require_torch, run, skip_without_headers, with_torchao
 
 PYTHON = None
 WITH_TORCHAO = None
@@ -65,8 +65,7 @@ class RealTorch(unittest.TestCase):
         self.assertEqual([line.split()[1] for line in lines], ["eager:", "compiled:", "captured:"])
         self.assertIn("unavailable", lines[2])
         forced = attempts(case)[("torch-math", "force", "compiled")]
-        if "Python.h" in (forced.get("error") or {}).get("text", ""):
-            self.skipTest("torch.compile builds nothing without Python's headers (python3-dev)")
+        skip_without_headers(self, forced)
         self.assertEqual(forced["outcome"], "matched", forced)
         # Compiled under another switch before: its code must not have served this attempt.
         self.assertFalse([k for k in forced["evidence"]["kernels"] if "flash_attention" in k["name"]])
