@@ -138,7 +138,7 @@ std::int64_t advised_workspace(int compute_capability) {
   return compute_capability >= 90 ? 32 * mib : 4 * mib;
 }
 
-std::optional<Cublas> open_cublas(DeviceCall& call, std::optional<std::int64_t> workspace, RunResult& problem) {
+std::optional<Cublas> open_cublas(DeviceCall& call, std::optional<std::int64_t> workspace, bool reduced_precision, RunResult& problem) {
   Cublas out;
   std::string why;
   out.api = cuda::cublas_api(why);
@@ -160,6 +160,8 @@ std::optional<Cublas> open_cublas(DeviceCall& call, std::optional<std::int64_t> 
   // Setting the stream takes the workspace away, so it comes first.
   if (!check(out.api->set_stream(out.handle, call.device().stream()), "cublasSetStream")) return std::nullopt;
   if (memory && !check(out.api->set_workspace(out.handle, memory, static_cast<std::size_t>(out.workspace)), "cublasSetWorkspace")) return std::nullopt;
+  // The library's own default lets the parts of a split reduction be added in the narrower type of the result.
+  if (!check(out.api->set_math_mode(out.handle, reduced_precision ? blas::math_default : blas::math_no_narrow_reduction), "cublasSetMathMode")) return std::nullopt;
   return out;
 }
 

@@ -53,7 +53,7 @@ struct Cublas {
   void* handle = nullptr;
   std::int64_t workspace = 0;
 };
-std::optional<Cublas> open_cublas(DeviceCall& call, std::optional<std::int64_t> workspace, RunResult& problem);
+std::optional<Cublas> open_cublas(DeviceCall& call, std::optional<std::int64_t> workspace, bool reduced_precision, RunResult& problem);
 // cublasGemmEx, or its strided batched form when there is a batch.
 DeviceCall::LibraryCall gemm_step(const Cublas& cublas, const BlasProduct& product, int compute);
 

@@ -22,7 +22,7 @@ RunResult run(const RunRequest& request) {
   std::string why = "the library has no such compute type";
   if (!compute || !describe_product({p.x, device->at(p.x)}, {p.w, device->at(p.w)}, {out, device->out_at(out)}, product, why))
     return failure(report::Outcome::refused, "form", why, "own code");
-  const auto cublas = open_cublas(*device, request.spec.gemm().workspace, problem);
+  const auto cublas = open_cublas(*device, request.spec.gemm().workspace, request.spec.flags.reduced_precision, problem);
   if (!cublas) return problem;
   describe_expanded(p, result.evidence);
   return device->run_parts({{"product", {gemm_step(*cublas, product, *compute)}}}, std::move(result));

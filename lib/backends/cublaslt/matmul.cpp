@@ -9,6 +9,7 @@
 namespace dd::backends::cublaslt {
 namespace {
 
+namespace blas = cuda::blas;
 namespace lt = cuda::lt;
 
 struct EpilogueRow {
@@ -45,7 +46,7 @@ std::optional<int> epilogue_code(std::string_view name) {
 }
 
 Matmul::~Matmul() {
-  for (void* layout : {a_, b_, d_})
+  for (void* layout : {a_, b_, c_, d_})
     if (layout) api_.layout_destroy(layout);
   if (preference_) api_.preference_destroy(preference_);
   if (desc_) api_.desc_destroy(desc_);
@@ -101,6 +102,12 @@ Matmul::Error Matmul::describe() {
     if (auto e = set(lt::desc_fast_accum, std::int8_t{1})) return e;
   if (auto e = describe_layout(p.a, a_)) return e;
   if (auto e = describe_layout(p.b, b_)) return e;
+  if (p.d.type == blas::r_8f_e4m3 || p.d.type == blas::r_8f_e5m2) {
+    // An FP8 result goes with a C of a wider type only; 16-bit, as the bias would be.
+    BlasMatrix c = p.d;
+    c.type = call_.bias ? call_.bias_type : blas::r_16bf;
+    if (auto e = describe_layout(c, c_)) return e;
+  }
   return describe_layout(p.d, d_);
 }
 
@@ -133,6 +140,7 @@ Matmul::Error Matmul::choose() {
     return e;
   }
   if (auto e = prefer(lt::pref_max_workspace, static_cast<std::uint64_t>(call_.workspace))) return e;
+  if (auto e = prefer(lt::pref_reduction_schemes, call_.reduced_precision ? lt::reduction_all : lt::reduction_in_compute_type)) return e;
   if (auto e = prefer(lt::pref_align_a, alignment_of(p.a.address))) return e;
   if (auto e = prefer(lt::pref_align_b, alignment_of(p.b.address))) return e;
   for (const int attribute : {lt::pref_align_c, lt::pref_align_d})
@@ -140,7 +148,7 @@ Matmul::Error Matmul::choose() {
   std::vector<lt::Heuristic> found(static_cast<std::size_t>(std::max(call_.wanted, 1)));
   int count = 0;
   constexpr const char* name = "cublasLtMatmulAlgoGetHeuristic";
-  if (auto e = check(api_.heuristic(handle_, desc_, a_, b_, d_, d_, preference_, call_.wanted, found.data(), &count), name)) return e;
+  if (auto e = check(api_.heuristic(handle_, desc_, a_, b_, c_layout(), d_, preference_, call_.wanted, found.data(), &count), name)) return e;
   found.resize(static_cast<std::size_t>(std::clamp(count, 0, static_cast<int>(found.size()))));
   const lt::Heuristic* best = nullptr;
   for (const lt::Heuristic& one : found) {
@@ -185,7 +193,7 @@ DeviceCall::LibraryCall Matmul::step(const std::shared_ptr<Matmul>& self) const 
   return {"cublasLtMatmul", detail, [self](void* stream) {
             const Matmul& m = *self;
             const BlasProduct& q = m.call_.product;
-            return m.check(m.api_.matmul(m.handle_, m.desc_, m.scalars_.one, q.a.address, m.a_, q.b.address, m.b_, m.scalars_.zero, q.d.address, m.d_, q.d.address, m.d_,
+            return m.check(m.api_.matmul(m.handle_, m.desc_, m.scalars_.one, q.a.address, m.a_, q.b.address, m.b_, m.scalars_.zero, m.c_ ? nullptr : q.d.address, m.c_layout(), q.d.address, m.d_,
                                          &m.chosen_.algo, m.workspace_, m.chosen_.workspace, stream),
                            "cublasLtMatmul");
           }};

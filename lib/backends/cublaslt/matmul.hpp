@@ -23,6 +23,7 @@ struct Call {
   int bias_type = cuda::blas::r_32f;
   ScaleSet scale_a, scale_b;
   bool fast_accumulation = false;
+  bool reduced_precision = false;  // parts of a split reduction may be added in the type of the result
   int wanted = 8;  // algorithms
   std::int64_t workspace = 0;
 };
@@ -45,6 +46,8 @@ class Matmul {
   Error check(int status, const char* name) const;
   Error describe();
   Error describe_layout(const BlasMatrix& matrix, void*& layout);
+  // Nothing is added to the product, yet the library judges C. Its layout is that of D, unless D is FP8.
+  void* c_layout() const { return c_ ? c_ : d_; }
   Error choose();
   std::string candidate_text(const cuda::lt::Heuristic& found, std::size_t number) const;
   template <class T>
@@ -56,7 +59,7 @@ class Matmul {
   Call call_;
   BlasScalars scalars_;
   void *handle_ = nullptr, *desc_ = nullptr, *preference_ = nullptr, *workspace_ = nullptr;
-  void *a_ = nullptr, *b_ = nullptr, *d_ = nullptr;
+  void *a_ = nullptr, *b_ = nullptr, *c_ = nullptr, *d_ = nullptr;
   cuda::lt::Heuristic chosen_{};
   std::vector<std::string> candidates_;
   std::string chosen_text_;

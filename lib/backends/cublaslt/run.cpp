@@ -80,6 +80,7 @@ std::string describe(const RunRequest& request, const ops::GemmProblem& p, const
   call.epilogue = *epilogue;
   if (!place_bias(p, device, call)) return "the bias is not one dense row";
   call.fast_accumulation = frameworks::gemm::flag(facts, Id::fast_accum).value_or(false);
+  call.reduced_precision = request.spec.flags.reduced_precision;
   call.wanted = static_cast<int>(std::clamp<std::int64_t>(frameworks::gemm::integer_or(facts, Id::requested_algo_count, 8), 0, 64));
   call.workspace = request.spec.gemm().workspace.value_or(advised_workspace(device.device().info().compute_capability));
   if (!is_fp8(p.x.dtype) && !is_fp8(p.w.dtype)) return {};

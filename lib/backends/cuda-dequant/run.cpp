@@ -39,7 +39,7 @@ RunResult run(const RunRequest& request) {
   BlasProduct product;
   std::string why;
   if (!describe_product({p.x, call->at(p.x)}, {w, dense}, {out, call->out_at(out)}, product, why)) return failure(report::Outcome::refused, "form", why, "own code");
-  const auto cublas = open_cublas(*call, g.workspace, problem);
+  const auto cublas = open_cublas(*call, g.workspace, request.spec.flags.reduced_precision, problem);
   if (!cublas) return problem;
 
   PackedWeights weights(p.w, *call);

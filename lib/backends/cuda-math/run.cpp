@@ -102,7 +102,7 @@ RunResult run(const RunRequest& request) {
   void* scores = call->scratch(core::bytes_of(score_type, count));
   // A thread writes a probability after its last look at that score, so one buffer does where the types agree.
   void* probabilities = type == score_type ? scores : call->scratch(core::bytes_of(type, count));
-  const auto cublas = open_cublas(*call, std::nullopt, problem);
+  const auto cublas = open_cublas(*call, std::nullopt, request.spec.flags.reduced_precision, problem);
   if (!cublas) return problem;
 
   const int group = args.heads / args.kv_heads;

@@ -54,6 +54,7 @@ CublasApi open_cublas(std::string& why) {
   look.need(api.create, "cublasCreate_v2");
   look.need(api.destroy, "cublasDestroy_v2");
   look.need(api.set_stream, "cublasSetStream_v2");
+  look.need(api.set_math_mode, "cublasSetMathMode");
   look.need(api.set_workspace, "cublasSetWorkspace_v2");
   look.need(api.gemm, "cublasGemmEx");
   look.need(api.gemm_strided, "cublasGemmStridedBatchedEx");

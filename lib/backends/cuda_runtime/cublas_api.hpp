@@ -20,6 +20,7 @@ enum PointerMode { pointer_host = 0, pointer_device = 1 };
 enum DataType { r_32f = 0, r_64f = 1, r_16f = 2, r_8i = 3, r_8u = 8, r_32i = 10, r_16bf = 14, r_8f_e4m3 = 28, r_8f_e5m2 = 29 };
 enum Compute { compute_16f = 64, compute_16f_pedantic = 65, compute_32f = 68, compute_32f_pedantic = 69, compute_64f = 70, compute_64f_pedantic = 71, compute_32i = 72, compute_32i_pedantic = 73, compute_32f_fast_16f = 74, compute_32f_fast_16bf = 75, compute_32f_fast_tf32 = 77, compute_32f_emulated_16bfx9 = 78, compute_64f_emulated_fixedpoint = 79 };
 enum Algorithm { algorithm_default = -1 };
+enum MathMode { math_default = 0, math_no_narrow_reduction = 16 };
 
 }  // namespace blas
 
@@ -29,9 +30,10 @@ enum LayoutAttribute { layout_batch_count = 5, layout_batch_offset = 6 };
 enum DescAttribute { desc_transa = 3, desc_transb = 4, desc_epilogue = 7, desc_bias_pointer = 8, desc_a_scale_pointer = 17, desc_b_scale_pointer = 18, desc_fast_accum = 25, desc_bias_data_type = 26, desc_a_scale_mode = 31, desc_b_scale_mode = 32 };
 enum Epilogue { epilogue_default = 1, epilogue_relu = 2, epilogue_bias = 4, epilogue_relu_bias = 6, epilogue_gelu = 32, epilogue_gelu_bias = 36 };
 enum ScaleMode { scale_scalar_32f = 0, scale_vec16_ue4m3 = 1, scale_vec32_ue8m0 = 2, scale_outer_vec_32f = 3, scale_vec128_32f = 4, scale_blk128x128_32f = 5 };
-enum PreferenceAttribute { pref_max_workspace = 1, pref_align_a = 5, pref_align_b = 6, pref_align_c = 7, pref_align_d = 8 };
+enum PreferenceAttribute { pref_max_workspace = 1, pref_reduction_schemes = 3, pref_align_a = 5, pref_align_b = 6, pref_align_c = 7, pref_align_d = 8 };
 enum ConfigAttribute { config_id = 0, config_tile = 1, config_split_k = 2, config_reduction = 3, config_stages = 6 };
 enum CapAttribute { cap_impl_flags = 15 };
+inline constexpr std::uint32_t reduction_all = 7, reduction_in_compute_type = 2;  // the latter beside "no split at all", which is 0
 inline constexpr std::uint64_t impl_fma = 1, impl_hmma = 2, impl_imma = 4, impl_dmma = 8;
 
 struct Algo {
@@ -54,6 +56,7 @@ struct CublasApi {
   int (*create)(void** handle);
   int (*destroy)(void* handle);
   int (*set_stream)(void* handle, void* stream);
+  int (*set_math_mode)(void* handle, int mode);
   int (*set_workspace)(void* handle, void* workspace, std::size_t bytes);
   int (*gemm)(void* handle, int op_a, int op_b, int m, int n, int k, const void* alpha, const void* a, int type_a, int lda, const void* b, int type_b, int ldb,
               const void* beta, void* c, int type_c, int ldc, int compute, int algorithm);

@@ -10,6 +10,7 @@ struct Handle {
   void* stream = nullptr;
   void* workspace = nullptr;
   std::size_t workspace_bytes = 0;
+  int math = 0;
 };
 
 int run(fake::Product p, int compute, const void* alpha, const void* beta) {
@@ -23,7 +24,7 @@ int run(fake::Product p, int compute, const void* alpha, const void* beta) {
 
 void note(const char* name, int ta, int tb, int m, int n, int k, int batch, Handle* h) {
   calls += std::string(name) + " " + (ta ? "T" : "N") + (tb ? "T" : "N") + " " + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) + " batch " + std::to_string(batch) +
-           (h->stream ? " stream" : " no-stream") + (h->workspace ? " workspace " + std::to_string(h->workspace_bytes) : " no-workspace") + "\n";
+           (h->stream ? " stream" : " no-stream") + (h->workspace ? " workspace " + std::to_string(h->workspace_bytes) : " no-workspace") + " math " + std::to_string(h->math) + "\n";
 }
 
 }  // namespace
@@ -46,7 +47,14 @@ int cublasCreate_v2(void** handle) {
 int cublasDestroy_v2(void* handle) { return delete static_cast<Handle*>(handle), 0; }
 int cublasSetStream_v2(void* handle, void* stream) {
   if (const int status = fake::fault("cublasSetStream")) return status;
-  *static_cast<Handle*>(handle) = {stream, nullptr, 0};
+  auto* h = static_cast<Handle*>(handle);
+  *h = {stream, nullptr, 0, h->math};
+  return 0;
+}
+int cublasSetMathMode(void* handle, int mode) {
+  if (const int status = fake::fault("cublasSetMathMode")) return status;
+  if (mode & ~31) return fake::invalid_value;
+  static_cast<Handle*>(handle)->math = mode;
   return 0;
 }
 int cublasSetWorkspace_v2(void* handle, void* workspace, std::size_t bytes) {

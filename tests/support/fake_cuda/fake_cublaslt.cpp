@@ -37,7 +37,7 @@ struct Heuristic {
 // Attributes and the bytes that their value must have, as the header states them.
 const std::map<int, std::size_t> desc_sizes = {{3, 4}, {4, 4}, {7, 4}, {8, 8}, {17, 8}, {18, 8}, {25, 1}, {26, 4}, {31, 4}, {32, 4}};
 const std::map<int, std::size_t> layout_sizes = {{5, 4}, {6, 8}};
-const std::map<int, std::size_t> preference_sizes = {{1, 8}, {5, 4}, {6, 4}, {7, 4}, {8, 4}};
+const std::map<int, std::size_t> preference_sizes = {{1, 8}, {3, 4}, {5, 4}, {6, 4}, {7, 4}, {8, 4}};
 
 int put(const std::map<int, std::size_t>& sizes, int attribute, const void* value, std::size_t bytes, std::int64_t& out) {
   const auto at = sizes.find(attribute);
@@ -56,9 +56,10 @@ bool fp8(int type) { return type == fake::e4m3 || type == fake::e5m2; }
 bool aligned(const void* p, std::uint64_t to) { return reinterpret_cast<std::uintptr_t>(p) % to == 0; }
 
 // What the library refuses whatever the algorithm.
-int judge(const Desc& d, const Layout& a, const Layout& b, const Layout& c) {
+int judge(const Desc& d, const Layout& a, const Layout& b, const Layout& added, const Layout& c) {
   const bool ta = number(d, 3, 0) != 0, tb = number(d, 4, 0) != 0;
-  if (a.batch != b.batch || a.batch != c.batch) return fake::invalid_value;
+  if (a.batch != b.batch || a.batch != c.batch || a.batch != added.batch) return fake::invalid_value;
+  if (fp8(c.type) ? added.type != fake::bf16 && added.type != fake::f16 : added.type != c.type) return fake::not_supported;
   if (fp8(a.type) || fp8(b.type)) {
     if (!ta || tb || d.compute != 68 || d.scale_type != 0 || a.ld % 16 || b.ld % 16 || (a.type == fake::e5m2 && b.type == fake::e5m2)) return fake::not_supported;
     return 0;
@@ -140,16 +141,17 @@ int cublasLtMatmulPreferenceSetAttribute(void* preference, int attribute, const 
   static_cast<Preference*>(preference)->numbers[attribute] = static_cast<std::uint64_t>(number);
   return status;
 }
-int cublasLtMatmulAlgoGetHeuristic(void*, void* desc, void* a, void* b, void*, void* d, void* preference, int wanted, void* results, int* found) {
+int cublasLtMatmulAlgoGetHeuristic(void*, void* desc, void* a, void* b, void* c, void* d, void* preference, int wanted, void* results, int* found) {
   if (const int status = fake::fault("cublasLtMatmulAlgoGetHeuristic")) return status;
   if (wanted < 1) return fake::invalid_value;
-  if (const int status = judge(*static_cast<Desc*>(desc), *static_cast<Layout*>(a), *static_cast<Layout*>(b), *static_cast<Layout*>(d))) return status;
+  if (const int status = judge(*static_cast<Desc*>(desc), *static_cast<Layout*>(a), *static_cast<Layout*>(b), *static_cast<Layout*>(c), *static_cast<Layout*>(d))) return status;
   auto& pref = static_cast<Preference*>(preference)->numbers;
   std::uint64_t alignment = 256;
   for (const int attribute : {5, 6, 7, 8}) alignment = std::min(alignment, pref.count(attribute) ? pref[attribute] : 256);
-  const std::vector<Heuristic> offered = {{{66, 0, alignment, {}}, 0, fake::mode_is("first-cannot") ? 15 : 0, 0.5f, {}},
-                                          {{67, 65536, alignment, {}}, 65536, 0, 1.25f, {}},
-                                          {{21, 0, alignment, {}}, 0, 0, 3.0f, {}}};
+  const std::uint64_t reductions = pref.count(3) ? pref[3] : 7;
+  const std::vector<Heuristic> offered = {{{66, 0, alignment, {reductions}}, 0, fake::mode_is("first-cannot") ? 15 : 0, 0.5f, {}},
+                                          {{67, 65536, alignment, {reductions}}, 65536, 0, 1.25f, {}},
+                                          {{21, 0, alignment, {reductions}}, 0, 0, 3.0f, {}}};
   *found = 0;
   if (fake::mode_is("no-algorithm")) return 0;
   for (const Heuristic& one : offered)
@@ -173,8 +175,9 @@ int cublasLtMatmul(void*, void* desc, const void* alpha, const void* a, void* la
   if (const int status = fake::fault("cublasLtMatmul")) return status;
   const Desc& of = *static_cast<Desc*>(desc);
   const Layout &A = *static_cast<Layout*>(la), &B = *static_cast<Layout*>(lb), &D = *static_cast<Layout*>(ld);
-  if (const int status = judge(of, A, B, D)) return status;
-  if (!algo || c != d || lc != ld || !stream || !alpha || !beta) return fake::invalid_value;
+  if (const int status = judge(of, A, B, *static_cast<Layout*>(lc), D)) return status;
+  // One buffer is described one way; a C that is not read may be nowhere.
+  if (!algo || (c == d) != (lc == ld) || (c != d && c) || !stream || !alpha || !beta) return fake::invalid_value;
   const Algo& chosen = *static_cast<const Algo*>(algo);
   if (workspace_bytes < chosen.workspace || (chosen.workspace > 0 && (!workspace || !aligned(workspace, 256)))) return fake::invalid_value;
   for (const void* p : {a, b, static_cast<const void*>(d)})
@@ -194,7 +197,7 @@ int cublasLtMatmul(void*, void* desc, const void* alpha, const void* a, void* la
   p.scale_b = [=](std::int64_t column, std::int64_t x) { return scale_at(scale_b, mode_b, column, x, n, k); };
   if (const int status = p.check()) return status;
   calls += std::string("cublasLtMatmul ") + (ta ? "T" : "N") + (tb ? "T" : "N") + " " + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) + " batch " +
-           std::to_string(D.batch) + " epilogue " + std::to_string(epilogue) + " algorithm " + std::to_string(chosen.id) + " alignment " + std::to_string(chosen.alignment) + " fast " +
+           std::to_string(D.batch) + " epilogue " + std::to_string(epilogue) + " algorithm " + std::to_string(chosen.id) + " alignment " + std::to_string(chosen.alignment) + " reductions " + std::to_string(chosen.rest[0]) + " fast " +
            std::to_string(number(of, 25, 0)) + " modes " + std::to_string(mode_a) + "," + std::to_string(mode_b);
   if (scale_a && scale_b) calls += " first scales " + std::to_string(p.scale_a(0, 0)).substr(0, 3) + "," + std::to_string(p.scale_b(0, 0)).substr(0, 3);
   calls += "\n";

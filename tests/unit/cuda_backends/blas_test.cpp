@@ -194,6 +194,17 @@ TEST_CASE("the heuristic's answers are told, and the true alignment is what it i
   CHECK_FALSE(noted(run("cublaslt", s), "candidate 2"));
 }
 
+TEST_CASE("parts of a split reduction are added in the result's type only where that is allowed", "[blas]") {
+  for (const bool allowed : {false, true}) {
+    auto s = product(DType::f16, 16, 32, 64);
+    s.flags.reduced_precision = allowed;
+    run("cublaslt", s);
+    CHECK(contains(lt_calls(), allowed ? "reductions 7" : "reductions 2"));
+    run("cublas", s);
+    CHECK(contains(cublas_calls(), allowed ? " math 0\n" : " math 16\n"));
+  }
+}
+
 TEST_CASE("the workspace of the handle API is the call's own", "[blas]") {
   auto s = product(DType::f16, 16, 32, 64);
   cublas_calls();

@@ -40,7 +40,7 @@ constexpr std::pair<int, Outcome> meanings[] = {{15, Outcome::refused}, {7, Outc
 
 TEST_CASE("a status at each call of cuBLAS", "[blas-faults]") {
   for (const auto& [status, outcome] : meanings)
-    for (const char* function : {"cublasSetStream", "cublasSetWorkspace", "cublasGemmEx"}) {
+    for (const char* function : {"cublasSetStream", "cublasSetWorkspace", "cublasSetMathMode", "cublasGemmEx"}) {
       check_fault("cublas", plain(), function, status, outcome, "cuBLAS");
       check_fault("cuda-dequant", quantized(4, false, 32, 3, 24, 96), function, status, outcome, "cuBLAS");
     }
