@@ -27,6 +27,17 @@ double growth(std::int64_t n) {
 
 double accumulator_roundoff(DType in) { return in == DType::f64 ? 0x1p-53 : 0x1p-24; }
 
+bool is_f8(DType t) { return t == DType::f8_e4m3 || t == DType::f8_e5m2; }
+
+// What products lose on the way to the accumulator, relative to the sum of their magnitudes. TF32 rounds both operands. The
+// FP8 tensor cores of a GPU keep about 14 bits of a running sum (DeepSeek-V3 technical report, 2024, on Hopper), cut off
+// once for every few terms; four bits are left for the way that these errors add up.
+double narrowed_products(const spec::OpSpec& spec) {
+  if (spec::compute_of(spec.gemm(), spec.flags) == spec::Compute::tf32) return 0x1p-10;
+  const bool on_gpu = spec.context.target.starts_with("cuda");
+  return on_gpu && is_f8(spec.gemm().x.dtype) && is_f8(spec.gemm().w.dtype) ? 0x1p-10 : 0.0;
+}
+
 // A value that the output type cannot hold becomes what the type makes of it (infinity, or saturation for integers).
 void fit(std::vector<double>& values, DType out) {
   const double greatest = core::info(out).max_finite;
@@ -44,6 +55,10 @@ double rate(int threads) {
   return core * thread_count(threads);
 }
 
+// Seconds that go into the elements of a result whatever the length of their sums: they are written in f64, with their
+// magnitudes and bounds beside them. On the careful side too.
+double output_seconds(double elements) { return 5e-8 * elements; }
+
 // Seconds that the attention reference takes, on the careful side. Beside the two products it adds up magnitudes, which is
 // the second product once more, and every score costs an exponential (and a random number under dropout), whatever the
 // head size: at a head size of 8 that is most of the time.
@@ -51,7 +66,8 @@ double attention_seconds(const AttentionProblem& p, int threads) {
   constexpr double exponential = 32, random_number = 24;  // in multiply-adds
   const auto d = static_cast<double>(p.q.shape[3]), dv = static_cast<double>(p.v.shape[3]);
   const double scores = attention_work(p) / std::max(d + dv, 1.0);
-  return scores * (d + 2 * dv + exponential + (p.dropout_p > 0 ? random_number : 0)) / rate(threads);
+  const double rows = static_cast<double>(p.q.shape[0]) * static_cast<double>(p.q.shape[1]) * static_cast<double>(p.q.shape[2]);
+  return scores * (d + 2 * dv + exponential + (p.dropout_p > 0 ? random_number : 0)) / rate(threads) + output_seconds(rows * dv);
 }
 
 // Rows that fit into the budget; at least 16, so that a tiny budget still tests something.
@@ -67,7 +83,9 @@ std::int64_t rows_for(double budget, double estimate, std::int64_t rows) {
 constexpr double usual_score = 3.0;
 std::vector<double> attention_bound(const AttentionProblem& p, const AttentionResult& r, DType in, DType out, bool tf32) {
   const double u = accumulator_roundoff(in);
-  const double narrow = core::info(in).bits <= 16 ? core::info(in).unit_roundoff : in == DType::f32 && tf32 ? 0x1p-11 : 0.0;
+  // Nobody rounds scores to 8 bits: those that take such inputs compute in 16 bits or more.
+  const DType between = core::info(in).bits <= 8 ? DType::bf16 : in;
+  const double narrow = core::info(between).bits <= 16 ? core::info(between).unit_roundoff : in == DType::f32 && tf32 ? 0x1p-11 : 0.0;
   const std::int64_t width = p.v.shape[3];
   std::vector<double> bound(r.out.size());
   for (std::size_t row = 0; row < r.lse.size(); ++row) {
@@ -128,9 +146,8 @@ std::vector<double> gemm_bound(const spec::OpSpec& spec, const GemmProblem& p, c
     return std::vector<double>(r.out.size(), core::is_float(out) ? 0.0 : out == DType::s32 ? 0.0 : 1.0);
   }
   const double u = compute == spec::Compute::f16 ? 0x1p-11 : compute == spec::Compute::f64 ? 0x1p-53 : 0x1p-24;
-  // Products in TF32 round both operands; dequantized weights are rounded to the type of the activations.
-  const double narrow = compute == spec::Compute::tf32 ? 0x1p-10
-                        : g.quant && core::is_float(in) ? 2 * core::info(in).unit_roundoff : 0.0;
+  // Dequantized weights are rounded to the type of the activations.
+  const double narrow = narrowed_products(spec) + (g.quant && core::is_float(in) ? 2 * core::info(in).unit_roundoff : 0.0);
   const double split = spec.flags.reduced_precision && core::info(in).bits == 16 ? 4 * core::info(in).unit_roundoff : 0.0;
   const double relative = u * growth(p.x.shape[2]) + narrow + split;
   const double slope = p.epilogue == Epilogue::gelu_tanh ? 1.13 : 1.0;  // greatest derivative of the activation
@@ -151,7 +168,8 @@ core::Result<ReferenceValues> gemm(const spec::OpSpec& spec, const core::TensorM
   ReferenceValues out;
   out.shape = spec::out_shape(spec.gemm());
   const std::int64_t rows = p.x.shape[0] * p.x.shape[1];
-  const double estimate = 2 * gemm_work(p) / rate(run.threads);  // twice: the magnitudes are a second product
+  // Twice: the magnitudes are a second product.
+  const double estimate = 2 * gemm_work(p) / rate(run.threads) + output_seconds(static_cast<double>(rows) * static_cast<double>(p.w.shape[2]));
   GemmResult r;
   if (estimate <= budget) {
     r = gemm_reference(p, true, run);
@@ -165,7 +183,9 @@ core::Result<ReferenceValues> gemm(const spec::OpSpec& spec, const core::TensorM
   }
   if (!r.ok()) return failed(r.error);
   out.bound = gemm_bound(spec, p, r);
-  if (spec::compute_of(spec.gemm(), spec.flags) == spec::Compute::f16) out.beyond_range = beyond("sums", r.abs_sum, "f16", core::info(DType::f16).max_finite);
+  const spec::Compute compute = spec::compute_of(spec.gemm(), spec.flags);
+  if (compute == spec::Compute::f16) out.beyond_range = beyond("sums", r.abs_sum, "f16", core::info(DType::f16).max_finite);
+  if (compute == spec::Compute::s32) out.beyond_range = beyond("sums", r.abs_sum, "s32", std::numeric_limits<std::int32_t>::max());
   out.values = std::move(r.out);
   fit(out.values, spec::out_dtype(spec.gemm()));
   out.name = spec.gemm().quant ? "quantized matrix product, double accumulation" : "matrix product, double accumulation";
@@ -217,8 +237,7 @@ std::string freivalds_check(const spec::OpSpec& spec, const core::TensorMap& inp
   if (!r.ok()) return r.error;
   const DType in = spec.gemm().x.dtype;
   const double relative = accumulator_roundoff(in) * growth(problem->x.shape[2]) + 4 * core::info(out.dtype).unit_roundoff +
-                          (spec.gemm().quant && core::is_float(in) ? 2 * core::info(in).unit_roundoff : 0.0) +
-                          (spec::compute_of(spec.gemm(), spec.flags) == spec::Compute::tf32 ? 0x1p-10 : 0.0);
+                          (spec.gemm().quant && core::is_float(in) ? 2 * core::info(in).unit_roundoff : 0.0) + narrowed_products(spec);
   std::int64_t off = 0;
   const FreivaldsRow* worst = nullptr;
   for (const FreivaldsRow& row : r.rows) {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "ops/cases/cases.hpp"
@@ -123,6 +124,47 @@ TEST_CASE("a small head size does not make a score cheap: the budget counts its 
   CHECK(narrow > wide);
   CHECK(narrow < 5 * wide);  // by the products alone it would be eight times
   CHECK(rows(8, 0.5) < narrow);
+}
+
+TEST_CASE("the budget counts the elements of a result whose sums are short") {
+  for (const auto& [s, rows] : {std::pair{gemm({20000, 2}, {2, 2000}), 20000}, {sdpa({1, 1, 400000, 16}, {1, 1, 2, 16}), 400000}}) {
+    const auto r = ops::cases::run_reference(s, *ops::cases::make_inputs(s), 0.05, {1, nullptr});
+    REQUIRE(r);
+    CHECK_FALSE(r->rows.empty());
+    CHECK(static_cast<int>(r->rows.size()) < rows);
+  }
+}
+
+TEST_CASE("sums that 32-bit integers may not hold are beyond what can be judged") {
+  for (const auto& [k, beyond] : {std::pair<std::int64_t, bool>{100000, false}, {140000, true}}) {
+    const auto s = gemm({2, k}, {k, 2}, DType::u8);
+    const auto r = ops::cases::run_reference(s, *ops::cases::make_inputs(s));
+    REQUIRE(r);
+    CHECK((r->beyond_range.find("s32 arithmetic ends at") != std::string::npos) == beyond);
+  }
+}
+
+TEST_CASE("the limit of 8-bit attention can tell right from wrong") {
+  for (const DType type : {DType::f8_e4m3, DType::f8_e5m2}) {
+    const auto s = sdpa({1, 2, 256, 64}, {1, 2, 256, 64}, type);
+    const auto r = ops::cases::run_reference(s, *ops::cases::make_inputs(s));
+    REQUIRE(r);
+    std::size_t tells = 0;
+    for (std::size_t e = 0; e < r->bound.size(); ++e) tells += r->bound[e] < std::fabs(r->values[e]);
+    CHECK(tells > r->bound.size() / 10);
+  }
+}
+
+TEST_CASE("FP8 products are allowed what the tensor cores of a GPU lose, and only there") {
+  auto s = gemm({4, 256}, {256, 4}, DType::f8_e4m3);
+  std::get<1>(s.op).out_dtype = DType::f32;
+  const auto here = ops::cases::run_reference(s, *ops::cases::make_inputs(s));
+  s.context.target = "cuda:0";
+  const auto there = ops::cases::run_reference(s, *ops::cases::make_inputs(s));
+  REQUIRE(here);
+  REQUIRE(there);
+  CHECK(there->bound[0] > 20 * here->bound[0]);
+  CHECK(there->bound[0] < 0.1 * std::fabs(*std::max_element(there->values.begin(), there->values.end())));
 }
 
 TEST_CASE("fully masked rows are named and everything masked is mistrusted") {
