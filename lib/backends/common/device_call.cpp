@@ -10,6 +10,7 @@
 #include "backends/cuda_runtime/libraries.hpp"
 #include "backends/cuda_runtime/record.hpp"
 #include "backends/cuda_runtime/timing.hpp"
+#include "spec/values.hpp"
 
 namespace dd::backends {
 namespace {
@@ -17,11 +18,7 @@ namespace {
 constexpr std::int64_t guard = 4096;
 constexpr unsigned char guard_value = 0xA5;
 
-int ordinal_of(const spec::OpSpec& spec) {
-  const std::string& target = spec.context.target;
-  const std::size_t colon = target.find(':');
-  return colon == std::string::npos ? 0 : std::atoi(target.c_str() + colon + 1);
-}
+int ordinal_of(std::string_view target) { return spec::gpu_ordinal(target).value_or(0); }
 
 report::Outcome outcome_of(const cuda::CallError& error) {
   switch (error.fault) {
@@ -75,7 +72,10 @@ Availability with_library(Availability base, const std::string& why, std::string
   return base;
 }
 
-void add_device_facts(facts::FactSet& facts) { cuda::add_device_facts(0, facts); }
+void add_device_facts(facts::FactSet& facts) {
+  const auto* target = std::get_if<std::string>(&facts.value(facts::Id::target));
+  cuda::add_device_facts(target ? ordinal_of(*target) : 0, facts);
+}
 
 std::unique_ptr<DeviceCall> DeviceCall::make(const RunRequest& request, RunResult& problem, Availability (*available)()) {
   if (request.mode == spec::Mode::compiled) {
@@ -86,7 +86,7 @@ std::unique_ptr<DeviceCall> DeviceCall::make(const RunRequest& request, RunResul
     problem = failure(report::Outcome::unavailable, a.finding_ids.empty() ? "" : a.finding_ids.front(), a.detail, "worker");
     return nullptr;
   }
-  auto device = cuda::Device::get(ordinal_of(request.spec));
+  auto device = cuda::Device::get(ordinal_of(request.spec.context.target));
   if (!device) {
     problem = failure(report::Outcome::unavailable, "ENV022", device.problems().front().message, "CUDA driver");
     return nullptr;

@@ -8,10 +8,17 @@ namespace dd::cuda {
 namespace {
 
 CallError::Fault fault_of(int code) {
-  constexpr int out_of_memory = 2, no_binary = 209, bad_ptx = 218, unsupported_ptx = 222;
-  if (code == out_of_memory) return CallError::Fault::out_of_memory;
-  if (code == no_binary || code == bad_ptx || code == unsupported_ptx) return CallError::Fault::unavailable;
-  return CallError::Fault::failed;
+  switch (code) {
+    case 2: return CallError::Fault::out_of_memory;
+    // No code for this device, or none that this driver can load: invalid image, no binary, invalid PTX, no compiler for
+    // PTX, PTX of a newer release.
+    case 200:
+    case 209:
+    case 218:
+    case 221:
+    case 222: return CallError::Fault::unavailable;
+    default: return CallError::Fault::failed;
+  }
 }
 
 }  // namespace

@@ -212,6 +212,11 @@ class FakeGpu(unittest.TestCase):
         self.assertEqual(done.returncode, 5)
         self.assertIn("there is no device 7", done.stderr)
 
+    def test_facts_are_those_of_the_device_named(self):
+        for target, known in (("cuda", True), ("cuda:0", True), ("cuda:1", False)):
+            case = json.loads(run("sdpa", "--q", "1x2x16x16", "--dtype", "f16", "--target", target, "--format", "json", DD_FAKE_CUDA="h200").stdout)["cases"][0]
+            self.assertEqual("compute_capability" in {f["name"] for f in case["facts"]}, known, target)
+
     def test_without_a_device_nothing_is_recorded(self):
         with tempfile.TemporaryDirectory() as folder:
             done = run("devices", "--record", os.path.join(folder, "gpu.json"), DD_FAKE_CUDA="no-device")
