@@ -109,7 +109,12 @@ core::Result<Device*> Device::get(int ordinal) {
   static std::map<int, std::unique_ptr<Device>> devices;
   const std::lock_guard guard(lock);
   if (auto none = no_such_device(ordinal)) return *none;
-  if (devices.count(ordinal)) return devices[ordinal].get();
+  if (devices.count(ordinal)) {
+    // Another device may have been used since.
+    const Device& made = *devices[ordinal];
+    if (auto e = made.check(made.api_->context_current(made.context_), "cuCtxSetCurrent")) return problem(to_text(*e));
+    return devices[ordinal].get();
+  }
   auto device = std::unique_ptr<Device>(new Device);
   device->api_ = &driver().api;
   if (auto e = device->open(ordinal)) return problem(to_text(*e));

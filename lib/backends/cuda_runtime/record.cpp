@@ -19,7 +19,8 @@ using evidence::ActivityLog;
 constexpr int not_permitted_codes[] = {35, 40};  // insufficient privileges, also on a virtual device
 constexpr int end_of_buffer = 12;                // CUPTI_ERROR_MAX_LIMIT_REACHED
 constexpr int custom_id = 3;                     // CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0
-constexpr std::uint64_t own_id = 2, harness_id = 3;
+constexpr std::uint64_t harness_id = 1;
+std::uint64_t own_id = 1;  // one more with each recording, so that records which come late are nobody's
 constexpr std::uint32_t forced = 1;
 constexpr std::size_t buffer_bytes = 1 << 20;
 constexpr int most_buffers = 64;
@@ -87,7 +88,10 @@ void give_buffer(std::uint8_t** buffer, std::size_t* size, std::size_t* most_rec
 void take_buffer(void* context, std::uint32_t stream, std::uint8_t* buffer, std::size_t, std::size_t valid) {
   const std::lock_guard guard(lock);
   unsigned char* record = nullptr;
-  while (buffer && valid > 0 && cupti().next(buffer, valid, &record) == 0 && record) activity_log().take(record);
+  int code = 0;
+  while (buffer && valid > 0 && (code = cupti().next(buffer, valid, &record)) == 0 && record) activity_log().take(record);
+  // A record that cannot be read hides those behind it: at least one is lost.
+  if (code != 0 && code != end_of_buffer) ++activity_log().dropped;
   std::size_t dropped = 0;
   if (cupti().dropped && cupti().dropped(context, stream, &dropped) == 0) activity_log().dropped += dropped;
   if (buffer) --buffers;
@@ -138,7 +142,7 @@ bool start() {
       for (int on : kinds) cupti().disable(on);
       return false;
     }
-  if (const int code = cupti().push(custom_id, own_id); code != 0) {
+  if (const int code = cupti().push(custom_id, ++own_id); code != 0) {
     fail(code, "cuptiActivityPushExternalCorrelationId");
     for (int on : kinds) cupti().disable(on);
     return false;

@@ -23,31 +23,28 @@ Availability available() {
 
 cudnn::AskTensor form_of(const ops::TensorView& v) { return {v.dtype, {v.shape, v.shape + 4}, {v.stride, v.stride + 4}}; }
 
-// cuDNN adds its mask to the scores, so a boolean one is written out first: 0 where a pair takes part, else minus infinity.
+// cuDNN adds its mask to the scores: a boolean one is 0 where a pair takes part, else minus infinity.
 struct Bias {
   cudnn::AskTensor form;
   void* address = nullptr;
 };
 Bias place_mask(ops::TensorView mask, core::DType type, DeviceCall& call, report::Evidence& evidence) {
-  // An axis that a stride of 0 repeats is one of extent 1: that is how cuDNN knows broadcasting.
-  for (int i = 0; i < 4; ++i)
-    if (mask.stride[i] == 0) mask.shape[i] = 1;
-  const std::vector<std::int64_t> shape(mask.shape, mask.shape + 4);
-  const auto dense = spec::contiguous_strides(shape);
-  if (mask.dtype != core::DType::boolean) {
-    cudnn::AskTensor form = form_of(mask);
-    for (std::size_t i = 0; i < 4; ++i)
-      if (shape[i] == 1) form.stride[i] = dense[i];
-    return {std::move(form), call.at(mask)};
-  }
+  void* const as_it_lies = call.at(mask);
+  cudnn::BiasForm bias = cudnn::bias_form(form_of(mask), type, static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(as_it_lies) % 4096));
+  if (!bias.written_out) return {std::move(bias.form), as_it_lies};
+  for (std::size_t i = 0; i < 4; ++i) mask.shape[i] = bias.form.dim[i];
   const std::int64_t count = ops::element_count(mask);
-  std::vector<std::byte> bits(static_cast<std::size_t>(core::bytes_of(type, count)));
+  const bool boolean = mask.dtype == core::DType::boolean;
+  const core::DType written = bias.form.dtype;
+  std::vector<std::byte> bits(static_cast<std::size_t>(core::bytes_of(written, count)));
   for (std::int64_t i = 0; i < count; ++i) {
-    const bool open = ops::load(mask.data, mask.dtype, ops::element_index(mask, i)) != 0;
-    ops::store(bits.data(), type, i, open ? 0.0 : -std::numeric_limits<double>::infinity());
+    const double value = ops::load(mask.data, mask.dtype, ops::element_index(mask, i));
+    ops::store(bits.data(), written, i, !boolean ? value : value != 0 ? 0.0 : -std::numeric_limits<double>::infinity());
   }
-  evidence.conversions.push_back({"cast", fmt::format("boolean mask to additive {}", core::to_text(type)), static_cast<std::int64_t>(bits.size())});
-  return {{type, shape, dense}, call.upload(bits.data(), static_cast<std::int64_t>(bits.size()))};
+  const auto bytes = static_cast<std::int64_t>(bits.size());
+  evidence.conversions.push_back(boolean ? report::Conversion{"cast", fmt::format("boolean mask to additive {}", core::to_text(written)), bytes}
+                                         : report::Conversion{"copy", "mask to dense storage", bytes});
+  return {std::move(bias.form), call.upload(bits.data(), bytes)};
 }
 
 }  // namespace

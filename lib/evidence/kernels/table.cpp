@@ -8,6 +8,8 @@ constexpr Tri y = Tri::yes, n = Tri::no, u = Tri::unknown;
 
 constexpr KernelRow rows[] = {
     // --- fused attention: cuDNN first, because its names hold "flash" too
+    {"cudnn-sdpa-forward-sm80", R::attention, "attention-fused", "cudnn", "sdpa-forward", u,
+     {"cudnn_generated_fort_native_sdpa_sm80_flash_fprop_wmma_f16"}, "also f32 on newer GPUs, then without tensor cores whatever the name says"},
     {"cudnn-sdpa-forward", R::attention, "attention-fused", "cudnn", "sdpa-forward", y,
      {"cudnn_generated_fort_native_sdpa_sm#_flash_fprop", "cudnn_generated_*sdpa_*_fprop"}, "sm tag = engine family, newer GPUs run it too"},
     {"cudnn-sdpa-backward", R::attention, "attention-fused", "cudnn", "sdpa-backward", y,

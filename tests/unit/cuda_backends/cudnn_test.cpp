@@ -63,6 +63,12 @@ TEST_CASE("the graph computes attention: types, alignments, groups, masks, layou
     }
     of(masked).mask = spec::MaskSpec{type, {2, 2, 20, 20}, Dims{400, 0, 20, 1}, 0, "random", false};  // repeated by a stride of 0
     check_close("cudnn", masked);
+    for (const auto& [strides, offset] : {std::pair{Dims{800, 400, 1, 20}, 0}, {Dims{840, 420, 21, 1}, 0}, {Dims{800, 400, 20, 1}, 1}}) {
+      of(masked).mask = spec::MaskSpec{type, {2, 2, 20, 20}, strides, offset, "random", false};
+      check_close("cudnn", masked);
+      const auto copied = run("cudnn", masked);
+      CHECK(std::any_of(copied.evidence.conversions.begin(), copied.evidence.conversions.end(), [](const auto& c) { return c.what == "mask to dense storage"; }));
+    }
     auto strided = attention(type, 2, 3, 3, 16, 16, 16, 16);
     for (spec::TensorSpec* t : {&of(strided).q, &of(strided).k, &of(strided).v}) t->strides = Dims{16 * 3 * 16, 16, 3 * 16, 1};
     check_close("cudnn", strided);

@@ -45,6 +45,28 @@ bool can_ask() {
 
 }  // namespace
 
+TEST_CASE("a mask goes to cuDNN as it lies, or dense where its kernels could not read it") {
+  using core::DType;
+  const auto form = [](DType dtype, std::vector<std::int64_t> dim, std::vector<std::int64_t> stride, std::int64_t start = 0) {
+    return cudnn::bias_form({dtype, std::move(dim), std::move(stride)}, DType::f16, start);
+  };
+  const auto dense_mask = form(DType::f16, {1, 1, 64, 255}, {16320, 16320, 255, 1});
+  CHECK_FALSE(dense_mask.written_out);  // odd rows are no matter where they follow each other
+  CHECK_FALSE(form(DType::f16, {1, 1, 64, 64}, {8192, 8192, 128, 1}, 32).written_out);
+  CHECK(form(DType::f16, {1, 1, 64, 64}, {4160, 4160, 65, 1}).written_out);
+  CHECK(form(DType::f16, {1, 1, 64, 64}, {4096, 4096, 64, 1}, 2).written_out);
+  CHECK(form(DType::f32, {1, 1, 64, 64}, {4096, 4096, 1, 64}).written_out);
+  const auto boolean = form(DType::boolean, {2, 8, 64, 64}, {4096, 0, 64, 1});
+  CHECK(boolean.written_out);
+  CHECK(boolean.form.dtype == DType::f16);
+  CHECK(boolean.form.dim == std::vector<std::int64_t>{2, 1, 64, 64});
+  CHECK(boolean.form.stride == std::vector<std::int64_t>{4096, 4096, 64, 1});
+  const auto repeated = form(DType::f32, {2, 8, 1, 64}, {64, 0, 0, 1});
+  CHECK_FALSE(repeated.written_out);
+  CHECK(repeated.form.dim == std::vector<std::int64_t>{2, 1, 1, 64});
+  CHECK(repeated.form.dtype == DType::f32);
+}
+
 TEST_CASE("Hopper serves plain and causal f16 attention, each decliner gives its reason") {
   if (!can_ask()) return;
   const Answer plain = ask(question(64), 90);

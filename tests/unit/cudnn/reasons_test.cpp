@@ -57,6 +57,9 @@ TEST_CASE("the last status named is the code, and says what it means for an atte
   CHECK(fault("CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH") == Fault::refused);
   CHECK(fault("CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER") == Fault::failed);
   CHECK(fault("CUDNN_STATUS_INTERNAL_ERROR") == Fault::failed);
+  CHECK(fault("cudaMemcpyAsync(a, b) failed with an illegal memory access was encountered") == Fault::failed);
+  CHECK(fault("Unable to find symbol cudnnBackendExecute") == Fault::unavailable);
+  CHECK(fault("std::bad_alloc") == Fault::out_of_memory);
   const auto own = call_error("graph", "hidden_dim should be multiple of 8", "cudnn-frontend");
   CHECK(own.name == "cudnn-frontend");
   CHECK(own.fault == Fault::refused);

@@ -52,7 +52,18 @@ Answer answer(const spec::OpSpec& spec, const std::string& device_json);
 // What an answer about this call cannot be relied on for.
 std::vector<std::string> doubts(const spec::OpSpec& spec, const Answer& answer, std::int64_t device_bytes);
 
-// From a valid spec. A boolean mask becomes a bias of q's type, which is a conversion that the caller has to make.
+// The mask as this tool's own backend hands it to cuDNN. An axis that a stride of 0 repeats has extent 1 there, which is how
+// cuDNN knows broadcasting. What cuDNN cannot take as it lies is written out dense first: booleans (as 0 and minus infinity
+// of q's type), a strided last axis, and a start or rows off 16 bytes, which its kernels read past without a check.
+struct BiasForm {
+  AskTensor form;
+  bool written_out = false;
+};
+// `mask` with four axes, `start_bytes` where it starts.
+BiasForm bias_form(AskTensor mask, core::DType type_of_q, std::int64_t start_bytes);
+
+// From a valid spec: as this tool's own backend would call cuDNN, or as a framework does, which hands its mask on as it lies
+// (a boolean one as a bias of q's type).
 AttentionQuestion attention_question(const spec::OpSpec& spec);
 ProductQuestion product_question(const spec::OpSpec& spec);
 

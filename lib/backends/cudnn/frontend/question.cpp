@@ -7,6 +7,8 @@
 namespace dd::cudnn {
 namespace {
 
+constexpr std::int64_t line = 16;  // bytes that cuDNN's kernels may read at a time
+
 // Rank 2 and 3 get leading axes of extent 1.
 AskTensor four_axes(const spec::TensorSpec& t) {
   AskTensor out{t.dtype, t.shape, spec::strides_of(t)};
@@ -54,6 +56,22 @@ std::optional<std::string> recorded(const facts::DeviceProfile& profile, std::in
 
 }  // namespace
 
+BiasForm bias_form(AskTensor mask, core::DType type_of_q, std::int64_t start_bytes) {
+  for (std::size_t i = 0; i < 4; ++i)
+    if (mask.stride[i] == 0) mask.dim[i] = 1;
+  const spec::Dims dense = spec::contiguous_strides(mask.dim);
+  for (std::size_t i = 0; i < 4; ++i)
+    if (mask.dim[i] == 1) mask.stride[i] = dense[i];
+  const bool boolean = mask.dtype == core::DType::boolean;
+  bool taken = !boolean && start_bytes % line == 0;
+  if (taken && mask.stride != dense) {
+    taken = mask.stride[3] == 1;
+    for (std::size_t i = 0; i < 3; ++i) taken = taken && core::bytes_of(mask.dtype, mask.stride[i]) % line == 0;
+  }
+  if (taken) return {std::move(mask), false};
+  return {{boolean ? type_of_q : mask.dtype, mask.dim, dense}, true};
+}
+
 AttentionQuestion attention_question(const spec::OpSpec& spec) {
   const spec::Attention& a = spec.attention();
   AttentionQuestion out;
@@ -64,9 +82,14 @@ AttentionQuestion attention_question(const spec::OpSpec& spec) {
   if (a.mask) {
     spec::TensorSpec mask;
     mask.shape = a.mask->shape;
-    mask.dtype = a.mask->dtype == core::DType::boolean ? a.q.dtype : a.mask->dtype;
+    mask.dtype = a.mask->dtype;
     mask.strides = a.mask->strides;
-    out.bias = four_axes(mask);
+    AskTensor bias = four_axes(mask);
+    if (spec.context.framework == "native")
+      bias = bias_form(std::move(bias), a.q.dtype, core::bytes_of(a.mask->dtype, a.mask->offset)).form;
+    else if (bias.dtype == core::DType::boolean)
+      bias.dtype = a.q.dtype;
+    out.bias = std::move(bias);
   }
   out.causal = !a.is_causal ? 0 : a.causal_align == spec::CausalAlign::top_left ? 1 : 2;
   out.scale = a.scale.value_or(1.0 / std::sqrt(static_cast<double>(out.q.dim[3])));

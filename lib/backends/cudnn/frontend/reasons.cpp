@@ -91,7 +91,17 @@ cuda::CallError call_error(const char* call, const std::string& words, const cha
                                      {"NOT_SUPPORTED", Fault::refused},        {"BAD_PARAM", Fault::refused},             {"ARCH_MISMATCH", Fault::refused}};
   const std::size_t at = words.rfind("CUDNN_STATUS_");
   cuda::CallError error{0, at == std::string::npos ? fallback : status_in(std::string_view(words).substr(at)), std::string(trimmed(words)), call, "cuDNN", Fault::failed};
-  if (at == std::string::npos) error.fault = Fault::refused;  // the frontend's own checks
+  if (at == std::string::npos) {
+    // The frontend's own words: it says no to a call, unless it repeats CUDA's error or lacks a library.
+    static constexpr Row own[] = {{"bad_alloc", Fault::out_of_memory}, {"Unable to load", Fault::unavailable}, {"Unable to find symbol", Fault::unavailable},
+                                  {" failed with ", Fault::failed}};
+    error.fault = Fault::refused;
+    for (const Row& row : own)
+      if (contains(words, row.part)) {
+        error.fault = row.fault;
+        break;
+      }
+  }
   for (const Row& row : meanings)
     if (contains(error.name, row.part)) {
       error.fault = row.fault;
