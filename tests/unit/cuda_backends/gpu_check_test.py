@@ -18,6 +18,7 @@ TAGS = ("device", "own-kernels", "all-backends", "recorded", "captured", "timed"
 
 # The program over the fake driver, with calls so small that the CPU does them at once.
 SMALL = """#!/usr/bin/env bash
+case $1 in run | --version) ;; *) [ -z "${ONLY_RUN:-}" ] || exit 1 ;; esac
 words=()
 for w in "$@"; do
   case $w in
@@ -117,11 +118,25 @@ class Whole(Script):
         self.expect(steps, "done", "seed", "seed-f64-cudnn")
         self.assertNotIn("backend-cudnn", steps)
 
+    def test_calls_of_which_none_ran_show_nothing(self):
+        code, steps = self.check("--no-build", DD_LIB_DIR=TOOLS)
+        self.assertEqual(code, 1, self.steps)
+        self.expect(steps, "not-done", "forty", "rules-agree", "benchmark", "seed-f64-cuda-flash", "backend-cuda-flash")
+        self.expect(steps, "failed", "profile", "seed", "under-3-seconds")
+
     def test_an_attempt_that_fails_is_a_failure_whatever_the_exit_code(self):
         code, steps = self.check("--no-build", FORTY="illegal-once", DD_FAKE_ONCE=str(self.folder / "once"))
         self.assertEqual(code, 1, self.steps)
         self.expect(steps, "failed", "forty")
         self.assertRegex(steps["forty"][1], r"^1 attempts .*on [a-z-]+: failed: .*see forty.log$")
+
+
+    def test_what_was_found_before_the_time_was_up_counts(self):
+        lines = "sdpa --q 1x1x8x32 --dtype f16\n" * 2 + "sdpa --q 1x8x512x64 --dtype f16\n" * 40
+        self.env["SPECS"] = str(self.put("specs.txt", lines))
+        _, steps = self.check("--no-build", "--seconds", "20", ONLY_RUN="1", FORTY="illegal-once", DD_FAKE_ONCE=str(self.folder / "once"))
+        self.expect(steps, "not-done", "forty", "rules-agree", "benchmark")
+        self.expect(steps, "failed", "forty-so-far")
 
 
 class Around(Script):
@@ -132,6 +147,7 @@ class Around(Script):
     def test_each_tag_is_a_process_of_its_own_and_the_sanitizer_may_refuse(self):
         self.put("pack/bin/dd_test_gpu", GPU)
         self.put("tools/compute-sanitizer", SANITIZER)
+        stale = self.put("out/forty.md", "of another run")
         code, steps = self.check("--no-build")
         self.assertEqual(code, 1)
         self.assertEqual((self.folder / "tags").read_text(encoding="utf-8").split(), [f"[{t}]" for t in TAGS])
@@ -140,6 +156,7 @@ class Around(Script):
         self.expect(steps, "done", "ctest-own-kernels", "ctest-all-backends", "ctest-captured", "ctest-faults", "ctest-seed")
         self.assertIn("not permitted", steps["ctest-recorded"][1])
         self.assertIn("Device not supported", steps["memcheck"][1])
+        self.assertFalse(stale.exists())
 
     def test_a_program_that_hangs_costs_the_time_that_it_was_given(self):
         self.put("pack/bin/dispatchdoctor", "#!/bin/sh\n[ \"$1\" = --version ] || exec sleep 100\n")
@@ -213,13 +230,13 @@ class Pack(Script):
             self.skipTest(done.stderr.strip())
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(sorted(os.listdir(self.pack / "cudnn-include")), ["cudnn.h", "cudnn_graph.h"])
-        self.assertTrue((self.pack / "cudnn-frontend/cudnn_frontend/part.h").exists())
+        self.assertTrue((self.pack / "cudnn-frontend/include/cudnn_frontend/part.h").exists())
         self.assertTrue((self.pack / "bin/dispatchdoctor").exists())
         self.assertIn("dd_test_gpu is not built", done.stderr)
 
     def find_headers(self, *words, **env):
         listing = self.put("list.cmake", 'include("${SOURCE}/scripts/cmake/CudnnHeaders.cmake")\nmessage("${DD_CUDNN_INCLUDE}|${DD_CUDA_RUNTIME_INCLUDE}|${DD_CUDNN_HEADERS}")\n')
-        done = subprocess.run([CMAKE, *words, f"-DSOURCE={SOURCE}", "-P", str(listing)], capture_output=True, text=True, timeout=60, env={**self.env, **env})
+        done = subprocess.run([CMAKE, *words, "-DDD_PYTHON3=/nowhere/bin/python3", f"-DSOURCE={SOURCE}", "-P", str(listing)], capture_output=True, text=True, timeout=60, env={**self.env, **env})
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stderr.strip().split("|")
 
