@@ -9,7 +9,6 @@ import tempfile
 import unittest
 
 BINARY, DRIVER, TOOLS, CUDNN = (os.environ.get(n, "") for n in ("DD_BINARY", "DD_FAKE_DRIVER", "DD_FAKE_TOOLS", "DD_FAKE_CUDNN_DIR"))
-SCRIPT = os.path.join(os.environ.get("DD_SOURCE_DIR", ""), "scripts/gpu_check")
 CALL = ("sdpa", "--q", "1x1x8x32", "--dtype", "f16", "--target", "cuda:0")
 
 
@@ -223,37 +222,6 @@ class FakeGpu(unittest.TestCase):
             self.assertEqual(done.returncode, 5)
             self.assertTrue(done.stderr)
             self.assertEqual(os.listdir(folder), [])
-
-    def test_the_device_script_says_that_nothing_was_run(self):
-        if any(pathlib.Path("/dev").glob("nvidia[0-9]*")):
-            self.skipTest("there is a GPU here")
-        with tempfile.TemporaryDirectory() as folder:
-            out = os.path.join(folder, "out")
-            done = subprocess.run([SCRIPT, "--out", out], capture_output=True, text=True, timeout=60)
-            self.assertEqual(done.returncode, 77)
-            self.assertIn("nothing was run", done.stderr)
-            self.assertFalse(os.path.exists(out))
-
-    def test_the_device_script_counts_what_it_could_not_do(self):
-        with tempfile.TemporaryDirectory() as folder:
-            tools, pack, out = (pathlib.Path(folder, n) for n in ("tools", "pack", "out"))
-            tools.mkdir()
-            (pack / "bin").mkdir(parents=True)
-            smi = tools / "nvidia-smi"
-            smi.write_text("#!/bin/sh\necho 'GPU 0: simulated'\n", encoding="utf-8")
-            smi.chmod(0o755)
-            os.symlink(BINARY, pack / "bin/dispatchdoctor")
-            env = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "DD_GPU_PACK": str(pack), "DD_LIB_DIR": DRIVER + ":" + TOOLS}
-            done = subprocess.run([SCRIPT, "--no-build", "--out", str(out), "--seconds", "20"], capture_output=True, text=True, timeout=300, env=env)
-            steps = (out / "steps.txt").read_text(encoding="utf-8")
-            self.assertNotEqual(done.returncode, 0, steps)
-            states = {line.split()[1]: line.split()[0] for line in steps.splitlines() if not line.startswith("gpu_check")}
-            self.assertEqual(states["profile"], "done", steps)
-            for name in ("build", "ctest", "forty", "benchmark", "memcheck", "racecheck"):
-                self.assertEqual(states[name], "not-done", steps)
-            self.assertTrue(json.loads((out / "profile.json").read_text(encoding="utf-8"))["fields"])
-            seed = json.loads((out / "seed/f16-default.json").read_text(encoding="utf-8"))
-            self.assertTrue(seed["cases"])
 
     def test_a_damaged_recorded_part_is_refused(self):
         with tempfile.TemporaryDirectory() as folder:
