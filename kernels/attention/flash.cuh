@@ -1,7 +1,7 @@
 // Fused attention forward on tensor cores (mma.sync, f32 accumulators), half or bfloat16. A block owns Rows query rows of
 // one head; it walks the keys in steps of Step rows with a running maximum and sum, so the scores never leave registers.
-// Needs: head sizes multiples of 8 up to D, last axis dense, all row strides multiples of 8, bases 16-byte aligned.
-// A row with nothing to attend to gives zeros. Grid: (ceil(q_len / Rows), heads, batch).
+// Needs: head sizes multiples of 8 up to D; in q, k and v the last axis dense, other strides multiples of 8, bases 16-byte
+// aligned. The output may lie in any way. A row with nothing to attend to gives zeros. Grid: (ceil(q_len / Rows), heads, batch).
 #pragma once
 #include "mask.cuh"
 
@@ -167,12 +167,20 @@ struct Flash {
         const float factor = total == 0.0f ? 0.0f : 1.0f / total;
         const int row = row0 + t * 16 + lane / 4 + half * 8;
         if (row >= a.q_len) continue;
+        T* to = out + row * a.out_stride[2];
+        // Both neighbours in one store where they are neighbours in memory too, at an address that takes it.
+        const bool pairs = a.out_stride[3] == 1 && reinterpret_cast<std::uintptr_t>(to) % 4 == 0;
         DD_UNROLL
         for (int n = 0; n < D / 8; ++n) {
           const int column = n * 8 + lane % 4 * 2;
-          if (column < a.v_dim)
-            store4(out + row * a.out_stride[2] + column,
-                   pack2<T>(st.out[t][n][2 * half] * factor, st.out[t][n][2 * half + 1] * factor));
+          if (column >= a.v_dim) continue;
+          const float low = st.out[t][n][2 * half] * factor, high = st.out[t][n][2 * half + 1] * factor;
+          if (pairs) {
+            store4(to + column, pack2<T>(low, high));
+          } else {
+            to[column * a.out_stride[3]] = from_float<T>(low);
+            to[(column + 1) * a.out_stride[3]] = from_float<T>(high);
+          }
         }
       }
   }

@@ -129,6 +129,34 @@ TEST_CASE("flash: both types at the plain causal case of every instance") {
     }
 }
 
+TEST_CASE("flash: the result may lie in any way") {
+  for (const FlashInstance& f : flash_instances) {
+    AttentionCase c;
+    c.batch = c.heads = c.kv_heads = 2;
+    c.q_len = 19;
+    c.kv_len = 21;
+    c.dim = f.dim;
+    c.v_dim = f.dim - 8;
+    const std::int64_t rows = c.q_len, v = c.v_dim, odd = v + 1;
+    struct {
+      std::int64_t stride[4], offset;
+    } const layouts[] = {{{2 * rows * v, rows * v, v, 1}, 1},            // dense, at an odd element
+                         {{2 * rows * v, rows * v, v, 1}, 2},            // dense, pairs on 4 bytes
+                         {{2 * rows * odd, rows * odd, odd, 1}, 0},      // every other row at an odd element
+                         {{2 * rows * odd, rows * odd, odd, 1}, 1},      // and the others
+                         {{2 * rows * v, rows * v, 1, rows}, 0},         // rows dense
+                         {{4 * rows * v, 2 * rows * v, 2 * v, 2}, 0},    // every other element
+                         {{2, 1, 4 * v, 4}, 0}};                         // heads innermost
+    for (const auto& l : layouts) {
+      INFO("flash " << f.dim << " out strides " << l.stride[0] << "," << l.stride[1] << "," << l.stride[2] << "," << l.stride[3] << " offset " << l.offset);
+      AttentionProblem<__half> p(c);
+      p.place_output(l.stride, l.offset);
+      launch(flash_launch(f, p.args), [&] { flash_runner<__half>(f.dim)(p.args); });
+      CHECK(p.compare() == "");
+    }
+  }
+}
+
 TEST_CASE("flash: grouped heads read their own keys") {
   for (int kv_heads : {1, 2, 3, 6}) {
     AttentionCase c;
