@@ -42,6 +42,8 @@ RunResult run(const RunRequest& request) {
   const auto& [call, p, out] = *opened;
   if (!weights_only(p) || (p.x.stride[2] != 1 && p.x.shape[2] != 1) || (out.stride[2] != 1 && out.shape[2] != 1))
     return failure(report::Outcome::refused, "form", "the kernel takes 16-bit activations with dense rows, codes with scales in order, no epilogue", "own code");
+  if (out.dtype != p.x.dtype)
+    return failure(report::Outcome::refused, "form", fmt::format("out.dtype is {}; the kernel writes x's type, {}", core::to_text(out.dtype), core::to_text(p.x.dtype)), "own code");
   kernels::QuantArgs base{};
   if (!place_weight_scales(p, *call, base)) return failure(report::Outcome::refused, "zero-point", "a zero point is no whole number from 0 to 255", "own code");
   const int bits = core::info(p.w.dtype).bits;

@@ -115,6 +115,22 @@ class FakeGpu(unittest.TestCase):
         self.assertEqual(t["throttle"], "power cap, thermal slowdown by the driver")
         self.assertEqual(ids(case, "cuda-flash")["EVD094"]["status"], "unmet")
 
+    def test_a_blocked_call_that_is_run_all_the_same_is_refused_before_it_can_fault(self):
+        for words, rule, seen in ((("--q", "1x2x16x100"), "CFL003", "q.shape[3] is 100"), (("--q", "1x2x16x64", "--q-offset", "1"), "CFL005", "q starts 2 bytes past"),
+                                  (("--q", "1x2x64x32", "--q-strides", "4224x2112x33x1"), "CFL006", "q.strides[2] is 33 elements")):
+            _, case = diagnose("sdpa", *words, "--dtype", "f16", "--target", "cuda:0", "--force", "cuda-flash", "--run-blocked")
+            a = attempts(case, "cuda-flash", "eager")[0]
+            self.assertEqual((a["outcome"], a["error"]["code"], a["error"]["source"]), ("refused", "form", "own code"))
+            self.assertIn(seen, a["error"]["text"])
+            found = ids(case, "cuda-flash")
+            self.assertIn(rule, found)
+            self.assertNotIn("RUL001", found)
+
+    def test_a_result_that_lies_oddly_is_served(self):
+        for words in (("--out-offset", "1"), ("--out-strides", "4224x2112x33x1"), ("--out-strides", "4096x2048x1x64"), ("--out-strides", "8192x4096x64x2")):
+            _, case = diagnose("sdpa", "--q", "1x2x64x32", *words, "--dtype", "f16", "--target", "cuda:0", "--force", "cuda-flash")
+            self.assertEqual(attempts(case, "cuda-flash", "eager")[0]["outcome"], "matched", words)
+
     def test_without_cupti_a_finding_says_what_to_do(self):
         code, case = diagnose(*CALL, "--mode", "eager,captured", tools=False)
         self.assertEqual(code, 0)
