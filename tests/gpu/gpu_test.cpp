@@ -177,7 +177,7 @@ TEST_CASE("CUPTI records the kernel of an attempt, with registers and time", "[r
     }
     std::printf("recorded:%s\n", list(r.evidence).c_str());
     REQUIRE(r.evidence.kernels.size() == 1);
-    CHECK(r.evidence.kernels.front().name == "dd_flash_f16_64");
+    CHECK(r.evidence.kernels.front().name == "dd_flash_plain_f16_64");
     CHECK(r.evidence.kernels.front().origin == "CUPTI");
     CHECK(r.evidence.kernels.front().seconds.value_or(0) > 0);
     CHECK(r.evidence.kernels.front().detail.find("registers") != std::string::npos);

@@ -40,10 +40,11 @@ RunResult run(const RunRequest& request) {
   const kernels::FlashInstance* instance = kernels::flash_instance_for(args.dim, args.v_dim);
   if (!instance) return failure(report::Outcome::refused, "head-dim", "no instance of the kernel holds this head size", "own code");
   if (const std::string why = why_not(args); !why.empty()) return failure(report::Outcome::refused, "form", why, "own code");
-  const std::string kernel = fmt::format("dd_flash_{}_{}", type_tag(request.spec.attention().q.dtype), instance->dim);
+  const bool plain = kernels::flash_is_plain(args);
+  const std::string kernel = fmt::format("dd_flash_{}{}_{}", plain ? "plain_" : "", type_tag(request.spec.attention().q.dtype), instance->dim);
   RunResult result;
   result.evidence.notes.push_back("scores never materialised");
-  return call->run({{kernels::Image::attention, kernel, kernels::flash_launch(*instance, args), {&args}}}, std::move(result));
+  return call->run({{kernels::Image::attention, kernel, kernels::flash_launch(*instance, args, plain), {&args}}}, std::move(result));
 }
 
 std::int64_t extra_bytes(const spec::OpSpec&) { return 0; }
