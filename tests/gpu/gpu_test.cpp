@@ -126,7 +126,17 @@ TEST_CASE("our own kernels are right on the device", "[own-kernels]") {
       INFO("head size " << dim);
       test::check_close("cuda-flash", attention(type, 4, 4, 130, 130, dim, true));
       test::check_close("cuda-flash", attention(type, 4, 2, 33, 257, dim));
+      auto masked = attention(type, 4, 4, 130, 130, dim);  // the kernel that reads masks
+      std::get<0>(masked.op).mask = spec::MaskSpec{DType::boolean, {130, 130}, {}, 0, "random", false};
+      test::check_close("cuda-flash", masked);
     }
+  for (const auto& [strides, offset] : {std::pair{spec::Dims{4096, 2048, 32, 1}, 1}, std::pair{spec::Dims{4224, 2112, 33, 1}, 0}, std::pair{spec::Dims{4096, 2048, 1, 64}, 0},
+                                        std::pair{spec::Dims{8192, 4096, 64, 2}, 0}}) {
+    auto laid = attention(DType::f16, 2, 2, 64, 64, 32);
+    std::get<0>(laid.op).out.strides = strides;
+    std::get<0>(laid.op).out.offset = offset;
+    test::check_close("cuda-flash", laid);
+  }
   for (const DType type : {DType::f64, DType::f32, DType::f16, DType::bf16}) test::check_close("cuda-naive", attention(type, 2, 1, 19, 37, 24, true));
   for (const DType type : {DType::f16, DType::bf16}) {
     test::check_close("cuda-wmma", product(type, 128, 192, 256));
@@ -134,7 +144,13 @@ TEST_CASE("our own kernels are right on the device", "[own-kernels]") {
   }
   for (const DType type : {DType::f64, DType::f32, DType::s8}) test::check_close("cuda-naive", product(type, 33, 65, 97));
   for (const int bits : {4, 8})
-    for (const std::int64_t m : {1, 3, 40}) test::check_close("cuda-packed", quantized(bits, 32, m, 128, 256));
+    for (const std::int64_t m : {1, 2, 3, 40}) test::check_close("cuda-packed", quantized(bits, 32, m, 128, 256));
+  auto laid = product(DType::f16, 133, 65, 97);
+  std::get<1>(laid.op).out.strides = spec::Dims{1, 133};
+  test::check_close("cuda-wmma", laid);
+  laid = quantized(4, 32, 40, 128, 256);
+  std::get<1>(laid.op).out.strides = spec::Dims{1, 40};
+  test::check_close("cuda-packed", laid);
 }
 
 TEST_CASE("every backend whose rules allow a call serves it, and is right", "[all-backends]") {
