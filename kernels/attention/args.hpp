@@ -5,6 +5,8 @@
 
 namespace dd::kernels {
 
+constexpr double log2_e = 1.4426950408889634;  // the fused kernel's exponentials are of base 2
+
 enum MaskKind : std::int32_t {
   mask_none = 0,
   mask_bool = 1,         // one byte an element, non-zero takes part

@@ -1,5 +1,5 @@
 // Entry points of the attention kernels for the device, by plain C names: dd_flash_<type>_<head size>,
-// dd_attention_naive_<type>, dd_attention_softmax_<score type>_<probability type>.
+// dd_flash_plain_<type>_<head size>, dd_attention_naive_<type>, dd_attention_softmax_<score type>_<probability type>.
 #include "flash.cuh"
 #include "launch.hpp"
 #include "naive.cuh"
@@ -7,16 +7,18 @@
 
 namespace dd::kernels {
 
-#define DD_FLASH_ENTRY(tag, T, d, rows, step, tiles)                                                                  \
-  extern "C" __global__ void __launch_bounds__(Flash<T, d, rows, step, tiles>::threads)                               \
-      dd_flash_##tag##_##d(const __grid_constant__ AttentionArgs a) {                                                 \
-    Flash<T, d, rows, step, tiles>::run(a);                                                                           \
-  }                                                                                                                   \
-  static_assert(FlashInstance{d, rows, step, tiles}.shared_bytes() == Flash<T, d, rows, step, tiles>::shared_bytes && \
-                FlashInstance{d, rows, step, tiles}.threads() == Flash<T, d, rows, step, tiles>::threads);
-#define DD_FLASH(d, rows, step, tiles)                    \
-  DD_FLASH_ENTRY(f16, __half, d, rows, step, tiles)       \
-  DD_FLASH_ENTRY(bf16, __nv_bfloat16, d, rows, step, tiles)
+#define DD_FLASH_ENTRY(tag, T, d, rows, step, tiles, plain)                                                              \
+  extern "C" __global__ void __launch_bounds__(Flash<T, d, rows, step, tiles, plain>::threads)                          \
+      dd_flash_##tag##_##d(const __grid_constant__ AttentionArgs a) {                                                   \
+    Flash<T, d, rows, step, tiles, plain>::run(a);                                                                      \
+  }                                                                                                                     \
+  static_assert(FlashInstance{d, rows, step, step, tiles}.shared_bytes(plain) == Flash<T, d, rows, step, tiles, plain>::shared_bytes && \
+                FlashInstance{d, rows, step, step, tiles}.threads() == Flash<T, d, rows, step, tiles, plain>::threads);
+#define DD_FLASH(d, rows, step, plain_step, tiles)                        \
+  DD_FLASH_ENTRY(f16, __half, d, rows, step, tiles, false)                \
+  DD_FLASH_ENTRY(bf16, __nv_bfloat16, d, rows, step, tiles, false)        \
+  DD_FLASH_ENTRY(plain_f16, __half, d, rows, plain_step, tiles, true)     \
+  DD_FLASH_ENTRY(plain_bf16, __nv_bfloat16, d, rows, plain_step, tiles, true)
 #include "instances.def"
 #undef DD_FLASH
 

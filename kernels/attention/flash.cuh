@@ -1,13 +1,15 @@
 // Fused attention forward on tensor cores (mma.sync, f32 accumulators), half or bfloat16. A block owns Rows query rows of
 // one head; it walks the keys in steps of Step rows with a running maximum and sum, so the scores never leave registers.
-// Needs: head sizes multiples of 8 up to D, last axis dense, all row strides multiples of 8, bases 16-byte aligned.
-// A row with nothing to attend to gives zeros. Grid: (ceil(q_len / Rows), heads, batch).
+// Needs: head sizes multiples of 8 up to D; in q, k and v the last axis dense, other strides multiples of 8, bases 16-byte
+// aligned. The output may lie in any way. A row with nothing to attend to gives zeros. Plain: for calls without mask and
+// dropout whose scale is positive (flash_is_plain); the maximum is then taken of unscaled scores, and the scale becomes a
+// part of the exponent's multiply-add. Grid: (ceil(q_len / Rows), heads, batch).
 #pragma once
 #include "mask.cuh"
 
 namespace dd::kernels {
 
-template <class T, int D, int Rows, int Step, int Tiles>
+template <class T, int D, int Rows, int Step, int Tiles, bool Plain>
 struct Flash {
   static constexpr int warps = Rows / (16 * Tiles);
   static constexpr int threads = 32 * warps;
@@ -17,19 +19,33 @@ struct Flash {
 
   struct State {
     float out[Tiles][D / 8][4];
-    float largest[Tiles][2];  // of score * scale * log2(e), for the two rows that a lane holds of each tile
+    float largest[Tiles][2];  // of the exponent arguments (Plain: the scores), for the two rows that a lane holds of each tile
     float total[Tiles][2];    // this lane's share
   };
 
-  // Rows x D elements into shared memory; rows and columns that do not exist become zero.
+  // Count x D elements into shared memory; rows and columns that do not exist become zero. Neighbouring threads share a
+  // power of two of columns and come back for the rest of a row (96, 192), so that every trip count is known when compiled.
   template <int Count>
   __device__ static __forceinline__ void load(T* to, const T* from, std::int64_t row_stride, int rows, int columns) {
-    constexpr int chunks = D / 8;
-    for (int c = static_cast<int>(threadIdx.x); c < Count * chunks; c += threads) {
-      const int r = c / chunks, col = c % chunks * 8;
-      const bool real = r < rows && col < columns;
-      cp_async16(to + r * pitch + col, real ? from + r * row_stride + col : from, real ? 16 : 0);
+    constexpr int width = D & -D, lanes = width / 8, step = threads / lanes;
+    static_assert(threads % lanes == 0 && Count % step == 0);
+    const int row = static_cast<int>(threadIdx.x) / lanes, col = static_cast<int>(threadIdx.x) % lanes * 8;
+    const T* source = from + row * row_stride + col;
+    to += row * pitch + col;
+    if (rows >= Count && columns == D) {  // nearly every tile: nothing to ask for each copy
+      DD_UNROLL
+      for (int i = 0; i < Count; i += step, source += step * row_stride)
+        DD_UNROLL
+        for (int c = 0; c < D; c += width) cp_async16(to + i * pitch + c, source + c, 16);
+      return;
     }
+    DD_NO_UNROLL  // at the edges, and for head sizes between two instances: small code, few registers
+    for (int i = 0; i < Count; i += step, source += step * row_stride)
+      DD_UNROLL
+      for (int c = 0; c < D; c += width) {
+        const bool real = row + i < rows && col + c < columns;
+        cp_async16(to + i * pitch + c, real ? source + c : from, real ? 16 : 0);
+      }
   }
 
   __device__ static __forceinline__ void multiply_scores(float (&s)[Tiles][Step / 8][4], const T* q, const T* k,
@@ -59,10 +75,9 @@ struct Flash {
     }
   }
 
-  // Scores become exponent arguments in base 2; what must not take part becomes minus infinity.
+  // What must not take part becomes minus infinity; the other scores become exponent arguments in base 2 (Plain: later).
   __device__ static __forceinline__ void apply_mask(const AttentionArgs& a, float (&s)[Tiles][Step / 8][4], int row0,
                                                     int column0, int head, int batch, int lane) {
-    constexpr float log2_e = 1.4426950408889634f;
     const float scale = static_cast<float>(a.scale);
     DD_UNROLL
     for (int t = 0; t < Tiles; ++t)
@@ -74,22 +89,16 @@ struct Flash {
         for (int n = 0; n < Step / 8; ++n) {
           const int column = column0 + n * 8 + lane % 4 * 2 + e % 2;
           float& x = s[t][n][e];
-          x = column < columns ? masked<T>(a, batch, head, row, column, x * scale) * log2_e : minus_infinity<float>();
+          if (column >= columns)
+            x = minus_infinity<float>();
+          else if (!Plain)
+            x = masked<T>(a, batch, head, row, column, x * scale) * static_cast<float>(log2_e);
         }
       }
   }
 
-  __device__ static __forceinline__ void scale_only(const AttentionArgs& a, float (&s)[Tiles][Step / 8][4]) {
-    const float factor = static_cast<float>(a.scale * 1.4426950408889634);
-    DD_UNROLL
-    for (int t = 0; t < Tiles; ++t)
-      DD_UNROLL
-      for (int n = 0; n < Step / 8; ++n)
-        DD_UNROLL
-        for (int e = 0; e < 4; ++e) s[t][n][e] *= factor;
-  }
-
-  __device__ static __forceinline__ void softmax_step(State& st, float (&s)[Tiles][Step / 8][4]) {
+  // `factor` makes exponent arguments of s; it is positive, so the largest stays the largest and minus infinity itself.
+  __device__ static __forceinline__ void softmax_step(State& st, float (&s)[Tiles][Step / 8][4], float factor) {
     DD_UNROLL
     for (int t = 0; t < Tiles; ++t)
       DD_UNROLL
@@ -99,13 +108,13 @@ struct Flash {
         for (int n = 0; n < Step / 8; ++n) now = fmaxf(now, fmaxf(s[t][n][2 * half], s[t][n][2 * half + 1]));
         now = fmaxf(now, __shfl_xor_sync(full_warp, now, 1));
         now = fmaxf(now, __shfl_xor_sync(full_warp, now, 2));
-        const float base = now == minus_infinity<float>() ? 0.0f : now;
-        const float shrink = exp2f(st.largest[t][half] - base);
+        const float base = now == minus_infinity<float>() ? 0.0f : now * factor;
+        const float shrink = exp2_fast(st.largest[t][half] * factor - base);
         float sum = 0.0f;
         DD_UNROLL
         for (int n = 0; n < Step / 8; ++n)
           DD_UNROLL
-          for (int e = 2 * half; e < 2 * half + 2; ++e) sum += s[t][n][e] = exp2f(s[t][n][e] - base);
+          for (int e = 2 * half; e < 2 * half + 2; ++e) sum += s[t][n][e] = exp2_fast(s[t][n][e] * factor - base);
         st.total[t][half] = st.total[t][half] * shrink + sum;
         st.largest[t][half] = now;
         DD_UNROLL
@@ -167,12 +176,20 @@ struct Flash {
         const float factor = total == 0.0f ? 0.0f : 1.0f / total;
         const int row = row0 + t * 16 + lane / 4 + half * 8;
         if (row >= a.q_len) continue;
+        T* to = out + row * a.out_stride[2];
+        // Both neighbours in one store where they are neighbours in memory too, at an address that takes it.
+        const bool pairs = a.out_stride[3] == 1 && reinterpret_cast<std::uintptr_t>(to) % 4 == 0;
         DD_UNROLL
         for (int n = 0; n < D / 8; ++n) {
           const int column = n * 8 + lane % 4 * 2;
-          if (column < a.v_dim)
-            store4(out + row * a.out_stride[2] + column,
-                   pack2<T>(st.out[t][n][2 * half] * factor, st.out[t][n][2 * half + 1] * factor));
+          if (column >= a.v_dim) continue;
+          const float low = st.out[t][n][2 * half] * factor, high = st.out[t][n][2 * half + 1] * factor;
+          if (pairs) {
+            store4(to + column, pack2<T>(low, high));
+          } else {
+            to[column * a.out_stride[3]] = from_float<T>(low);
+            to[(column + 1) * a.out_stride[3]] = from_float<T>(high);
+          }
         }
       }
   }
@@ -206,8 +223,9 @@ struct Flash {
     }
     // The last row of the block sees most.
     const int columns = visible_columns(a, smaller(block_row + Rows, a.q_len) - 1);
-    // Up to here no row of the block needs a mask.
-    const int unmasked = a.mask_kind == mask_none ? visible_columns(a, block_row) : 0;
+    // Up to here every row of the block sees everything.
+    const int unmasked = visible_columns(a, block_row);
+    const float factor = Plain ? static_cast<float>(a.scale * log2_e) : 1.0f;
     if (columns > 0) {
       load<Rows>(shared_q, q, a.q_stride[2], a.q_len - block_row, a.dim);
       load<Step>(shared_k, k, a.k_stride[2], a.kv_len, a.dim);
@@ -220,12 +238,9 @@ struct Flash {
       cp_async_commit();
       float s[Tiles][Step / 8][4];
       multiply_scores(s, shared_q, shared_k, lane, warp);
-      if (column0 + Step <= unmasked)
-        scale_only(a, s);
-      else
-        apply_mask(a, s, warp_row, column0, head, batch, lane);
-      softmax_step(st, s);
-      if (a.keep) apply_dropout(a, s, warp_row, column0, head, batch, lane);
+      if (!Plain || column0 + Step > unmasked) apply_mask(a, s, warp_row, column0, head, batch, lane);
+      softmax_step(st, s, factor);
+      if (!Plain && a.keep) apply_dropout(a, s, warp_row, column0, head, batch, lane);
       cp_async_wait<0>();
       __syncthreads();  // the values are here, and the keys have been read
       const int next = column0 + Step;

@@ -1,5 +1,6 @@
 // Geometry of the attention kernels, and the list of fused instances as data.
 #pragma once
+#include <cfloat>
 #include <cstddef>
 
 #include "../common/launch.hpp"
@@ -8,12 +9,12 @@
 namespace dd::kernels {
 
 struct FlashInstance {
-  int dim, rows, step, tiles;
+  int dim, rows, step, plain_step, tiles;
   constexpr int threads() const { return 32 * rows / (16 * tiles); }
-  constexpr int shared_bytes() const { return (rows + 2 * step) * (dim + 8) * 2; }
+  constexpr int shared_bytes(bool plain) const { return (rows + 2 * (plain ? plain_step : step)) * (dim + 8) * 2; }
 };
 inline constexpr FlashInstance flash_instances[] = {
-#define DD_FLASH(d, rows, step, tiles) {d, rows, step, tiles},
+#define DD_FLASH(d, rows, step, plain_step, tiles) {d, rows, step, plain_step, tiles},
 #include "instances.def"
 #undef DD_FLASH
 };
@@ -26,8 +27,13 @@ inline const FlashInstance* flash_instance_for(std::int64_t dim, std::int64_t v_
     if (wanted <= i.dim) return &i;
   return nullptr;
 }
-inline LaunchShape flash_launch(const FlashInstance& i, const AttentionArgs& a) {
-  return {{blocks_for(a.q_len, i.rows), a.heads, a.batch}, i.threads(), i.shared_bytes()};
+// Whether the plain kernel may be used. Its scale must stay positive and finite as the f32 factor of an exponent.
+inline bool flash_is_plain(const AttentionArgs& a) {
+  const float factor = static_cast<float>(a.scale * log2_e);
+  return a.mask_kind == mask_none && !a.keep && factor >= FLT_MIN && factor <= FLT_MAX;
+}
+inline LaunchShape flash_launch(const FlashInstance& i, const AttentionArgs& a, bool plain) {
+  return {{blocks_for(a.q_len, i.rows), a.heads, a.batch}, i.threads(), i.shared_bytes(plain)};
 }
 
 constexpr int naive_attention_warps = 4;

@@ -25,10 +25,10 @@ __device__ __forceinline__ A bias_at(const void* bias, int kind, int column) {
   return widen<A>(static_cast<const T*>(bias)[column]);
 }
 
-// Eight neighbouring results of one row; `count` of them exist.
+// Eight neighbours, `stride` elements apart in memory; `count` of them exist. In one store where the address takes it.
 template <class T>
-__device__ __forceinline__ void store_eight(T* to, const float (&v)[8], int count) {
-  if (count == 8 && reinterpret_cast<std::uintptr_t>(to) % 16 == 0) {
+__device__ __forceinline__ void store_eight(T* to, const float (&v)[8], int count, std::int64_t stride = 1) {
+  if (count == 8 && stride == 1 && reinterpret_cast<std::uintptr_t>(to) % 16 == 0) {
     Vec16 packed;
     DD_UNROLL
     for (int i = 0; i < 4; ++i) packed.word[i] = pack2<T>(v[2 * i], v[2 * i + 1]);
@@ -36,12 +36,12 @@ __device__ __forceinline__ void store_eight(T* to, const float (&v)[8], int coun
     return;
   }
   for (int i = 0; i < 8; ++i)
-    if (i < count) to[i] = from_float<T>(v[i]);
+    if (i < count) to[i * stride] = from_float<T>(v[i]);
 }
 template <>
-__device__ __forceinline__ void store_eight<float>(float* to, const float (&v)[8], int count) {
+__device__ __forceinline__ void store_eight<float>(float* to, const float (&v)[8], int count, std::int64_t stride) {
   for (int i = 0; i < 8; ++i)
-    if (i < count) to[i] = v[i];
+    if (i < count) to[i * stride] = v[i];
 }
 
 // Bias and activation for eight neighbouring f32 sums, then out.
@@ -68,7 +68,7 @@ __device__ __forceinline__ void finish_eight(const GemmArgs& a, TOut* to, const 
       v[7] = x;
     }
   }
-  store_eight(to, v, count);
+  store_eight(to, v, count, a.out_stride[2]);
 }
 
 }  // namespace dd::kernels

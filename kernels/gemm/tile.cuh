@@ -4,20 +4,29 @@
 
 namespace dd::kernels {
 
-// Lines x Width elements, Width along the dense axis. Aligned: base and line stride are multiples of 16 bytes.
+// Lines x Width elements, Width along the dense axis. Aligned: base and line stride are multiples of 16 bytes. Neighbouring
+// threads share a line; a thread keeps its columns and walks down the lines, a number of times that is known when compiled.
 template <class T, int Lines, int Width, int Pitch, int Threads, bool Aligned>
 __device__ __forceinline__ void load_tile(T* to, const T* from, std::int64_t line_stride, int lines, int width) {
-  constexpr int chunks = Width / 8;
-  for (int c = static_cast<int>(threadIdx.x); c < Lines * chunks; c += Threads) {
-    const int line = c / chunks, at = c % chunks * 8;
-    const int count = line < lines ? smaller(larger(width - at, 0), 8) : 0;
-    T* target = to + line * Pitch + at;
-    const T* source = count > 0 ? from + line * line_stride + at : from;
+  constexpr int chunks = Width / 8, step = Threads / chunks;
+  static_assert(Threads % chunks == 0 && Lines % step == 0);
+  const int line = static_cast<int>(threadIdx.x) / chunks, at = static_cast<int>(threadIdx.x) % chunks * 8;
+  T* target = to + line * Pitch + at;
+  const T* source = from + line * line_stride + at;
+  if (Aligned && lines >= Lines && width >= Width) {  // nearly every tile: nothing to ask for each copy
+    DD_UNROLL
+    for (int i = 0; i < Lines; i += step, source += step * line_stride) cp_async16(target + i * Pitch, source, 16);
+    return;
+  }
+  const int across = smaller(larger(width - at, 0), 8);
+  DD_UNROLL
+  for (int i = 0; i < Lines; i += step, source += step * line_stride) {
+    const int count = line + i < lines ? across : 0;
     if (Aligned) {
-      cp_async16(target, source, count * 2);
+      cp_async16(target + i * Pitch, count > 0 ? source : from, count * 2);
     } else {
       DD_UNROLL
-      for (int i = 0; i < 8; ++i) target[i] = i < count ? source[i] : from_float<T>(0.0f);
+      for (int e = 0; e < 8; ++e) target[i * Pitch + e] = e < count ? source[e] : from_float<T>(0.0f);
     }
   }
 }

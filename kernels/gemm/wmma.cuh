@@ -1,7 +1,6 @@
 // Matrix product on tensor cores through wmma fragments, half or bfloat16 in, f32 accumulators, any sizes, each operand
 // in either orientation (XT: x has its rows dense; WT: w has its columns dense along k). Three stages of asynchronous
-// copies when Aligned, element-wise copies otherwise. Grid: (ceil(n / Cols), ceil(m / Rows), batch). out must have its
-// last axis dense.
+// copies when Aligned, element-wise copies otherwise. The result may lie in any way. Grid: (ceil(n / Cols), ceil(m / Rows), batch).
 #pragma once
 #include "epilogue.cuh"
 #include "tile.cuh"
@@ -85,7 +84,7 @@ struct GemmWmma {
         const int r = piece / (WarpCols / 8), at = piece % (WarpCols / 8) * 8;
         const int row = row0 + i * 16 + r, col = col0 + at, count = smaller(a.n - col, 8);
         if (row < a.m && count > 0)
-          finish_eight<T>(a, out + row * a.out_stride[1] + col, own + r * strip_pitch + at, col, count);
+          finish_eight<T>(a, out + row * a.out_stride[1] + col * a.out_stride[2], own + r * strip_pitch + at, col, count);
       }
       __syncwarp();
     }

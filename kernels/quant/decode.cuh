@@ -5,21 +5,28 @@
 
 namespace dd::kernels {
 
-// Eight codes along k from k0 (a multiple of 8) as whole numbers, signed codes already signed. Codes past k are 0.
+// Eight codes along k from k0 (a multiple of 8) as whole numbers, signed codes already signed; what comes for those past k
+// has no meaning. Read as words where all eight exist and the address takes it, byte by byte otherwise.
 template <int Bits>
 __device__ __forceinline__ void eight_codes(const QuantArgs& a, int column, int k0, bool is_signed, float (&code)[8]) {
+  constexpr int words = Bits / 4;
   const std::uint8_t* at = a.packed + column * a.packed_stride + k0 * Bits / 8;
+  std::uint32_t word[words];
+  if (k0 + 8 <= a.k && reinterpret_cast<std::uintptr_t>(at) % 4 == 0) {
+    DD_UNROLL
+    for (int i = 0; i < words; ++i) word[i] = load4(at + 4 * i);
+  } else {
+    DD_UNROLL
+    for (int i = 0; i < words; ++i) word[i] = 0;
+    DD_UNROLL
+    for (int i = 0; i < Bits; ++i)
+      if (k0 + i * 8 / Bits < a.k) word[i / 4] |= static_cast<std::uint32_t>(at[i]) << i % 4 * 8;
+  }
   DD_UNROLL
   for (int i = 0; i < 8; ++i) {
-    int c = 0;
-    if (k0 + i < a.k) {
-      if (Bits == 4)
-        c = at[i / 2] >> i % 2 * 4 & 15;
-      else
-        c = at[i];
-      constexpr int sign = 1 << (Bits - 1);
-      if (is_signed) c = (c ^ sign) - sign;
-    }
+    constexpr int sign = 1 << (Bits - 1);
+    int c = static_cast<int>(word[i * Bits / 32] >> i * Bits % 32 & ((1u << Bits) - 1));
+    if (is_signed) c = (c ^ sign) - sign;
     code[i] = static_cast<float>(c);
   }
 }

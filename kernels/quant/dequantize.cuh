@@ -1,6 +1,7 @@
 // The slow path's first half: packed weights to a full matrix, rounded to T. One thread eight weights along k.
-// out is addressed by (k, n) strides, so either orientation can be written.
+// out is addressed by (k, n) strides, so either orientation can be written; with k dense the eight go in one store.
 #pragma once
+#include "../gemm/epilogue.cuh"
 #include "decode.cuh"
 
 namespace dd::kernels {
@@ -14,9 +15,7 @@ __device__ void dequantize(const QuantArgs& a) {
   float w[8];
   eight_weights<T, Bits>(a, column, k0, w);
   T* out = static_cast<T*>(a.out) + k0 * a.out_stride[0] + column * a.out_stride[1];
-  DD_UNROLL
-  for (int i = 0; i < 8; ++i)
-    if (k0 + i < a.k) out[i * a.out_stride[0]] = from_float<T>(w[i]);
+  store_eight(out, w, smaller(a.k - k0, 8), a.out_stride[0]);
 }
 
 }  // namespace dd::kernels

@@ -78,7 +78,7 @@ __device__ void packed_few_rows(const QuantArgs& a) {
   }
 }
 
-// Grid: (ceil(n / 64), ceil(m / 64)), 128 threads. The last axis of out is dense.
+// Grid: (ceil(n / 64), ceil(m / 64)), 128 threads.
 template <class T, int Bits, bool Aligned>
 struct PackedTiles {
   static constexpr int rows = 64, cols = 64, depth = 32, threads = 128, pitch = depth + 8;
@@ -150,7 +150,7 @@ struct PackedTiles {
           float v[8];
           DD_UNROLL
           for (int e = 0; e < 8; ++e) v[e] = own[lane / 2 * strip_pitch + lane % 2 * 8 + e];
-          store_eight(static_cast<T*>(a.out) + row * a.out_stride[0] + col, v, count);
+          store_eight(static_cast<T*>(a.out) + row * a.out_stride[0] + col * a.out_stride[1], v, count, a.out_stride[1]);
         }
         __syncwarp();
       }

@@ -89,6 +89,7 @@ RunResult run(const RunRequest& request);
 
 namespace cuda_math {
 std::span<const rules::Rule> rules();
+void add_call_facts(const spec::OpSpec& spec, facts::FactSet& facts);  // how the result lies
 std::int64_t extra_bytes(const spec::OpSpec& spec);
 RunResult run(const RunRequest& request);
 }  // namespace cuda_math

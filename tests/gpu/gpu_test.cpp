@@ -135,11 +135,21 @@ TEST_CASE("the device describes itself, and memory comes back as it went", "[dev
 TEST_CASE("our own kernels are right on the device", "[own-kernels]") {
   if (no_device()) return;
   for (const DType type : {DType::f16, DType::bf16})
-    for (const std::int64_t dim : {16, 64, 100, 128}) {
+    for (const std::int64_t dim : {16, 64, 104, 128}) {
       INFO("head size " << dim);
       check_close("cuda-flash", attention(type, 4, 4, 130, 130, dim, true));
       check_close("cuda-flash", attention(type, 4, 2, 33, 257, dim));
+      auto masked = attention(type, 4, 4, 130, 130, dim);  // the kernel that reads masks
+      std::get<0>(masked.op).mask = spec::MaskSpec{DType::boolean, {130, 130}, {}, 0, "random", false};
+      check_close("cuda-flash", masked);
     }
+  for (const auto& [strides, offset] : {std::pair{spec::Dims{4096, 2048, 32, 1}, 1}, std::pair{spec::Dims{4224, 2112, 33, 1}, 0}, std::pair{spec::Dims{4096, 2048, 1, 64}, 0},
+                                        std::pair{spec::Dims{8192, 4096, 64, 2}, 0}}) {
+    auto laid = attention(DType::f16, 2, 2, 64, 64, 32);
+    std::get<0>(laid.op).out.strides = strides;
+    std::get<0>(laid.op).out.offset = offset;
+    check_close("cuda-flash", laid);
+  }
   for (const DType type : {DType::f64, DType::f32, DType::f16, DType::bf16}) check_close("cuda-naive", attention(type, 2, 1, 19, 37, 24, true));
   for (const DType type : {DType::f16, DType::bf16}) {
     check_close("cuda-wmma", product(type, 128, 192, 256));
@@ -147,7 +157,13 @@ TEST_CASE("our own kernels are right on the device", "[own-kernels]") {
   }
   for (const DType type : {DType::f64, DType::f32, DType::s8}) check_close("cuda-naive", product(type, 33, 65, 97));
   for (const int bits : {4, 8})
-    for (const std::int64_t m : {1, 3, 40}) check_close("cuda-packed", quantized(bits, 32, m, 128, 256));
+    for (const std::int64_t m : {1, 2, 3, 40}) check_close("cuda-packed", quantized(bits, 32, m, 128, 256));
+  auto laid = product(DType::f16, 133, 65, 97);
+  std::get<1>(laid.op).out.strides = spec::Dims{1, 133};
+  check_close("cuda-wmma", laid);
+  laid = quantized(4, 32, 40, 128, 256);
+  std::get<1>(laid.op).out.strides = spec::Dims{1, 40};
+  check_close("cuda-packed", laid);
 }
 
 TEST_CASE("every backend whose rules allow a call serves it, and is right", "[all-backends]") {
@@ -190,7 +206,7 @@ TEST_CASE("CUPTI records the kernel of an attempt, with registers and time", "[r
     }
     std::printf("recorded:%s\n", list(r.evidence).c_str());
     REQUIRE(r.evidence.kernels.size() == 1);
-    CHECK(r.evidence.kernels.front().name == "dd_flash_f16_64");
+    CHECK(r.evidence.kernels.front().name == "dd_flash_plain_f16_64");
     CHECK(r.evidence.kernels.front().origin == "CUPTI");
     CHECK(r.evidence.kernels.front().seconds.value_or(0) > 0);
     CHECK(r.evidence.kernels.front().detail.find("registers") != std::string::npos);

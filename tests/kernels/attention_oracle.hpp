@@ -99,6 +99,14 @@ struct AttentionProblem {
     args.keep_scale = 2.0;
   }
 
+  // Lets the result lie in another way.
+  void place_output(const std::int64_t (&stride)[4], std::int64_t offset) {
+    Layout4 l = out.layout;
+    for (int i = 0; i < 4; ++i) args.out_stride[i] = l.stride[i] = stride[i];
+    out = Tensor<T>(l, offset);
+    args.out = out.data();
+  }
+
   // -infinity where the key does not take part.
   double score(int b, int h, int i, int j) {
     if (c.causal == 1 && j > i) return -INFINITY;

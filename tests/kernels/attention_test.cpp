@@ -13,9 +13,9 @@ namespace {
 
 using Runner = void (*)(const AttentionArgs&);
 template <class T>
-Runner flash_runner(int dim) {
-#define DD_FLASH(d, rows, step, tiles) \
-  if (dim == d) return &Flash<T, d, rows, step, tiles>::run;
+Runner flash_runner(int dim, bool plain) {
+#define DD_FLASH(d, rows, step, plain_step, tiles) \
+  if (dim == d) return plain ? &Flash<T, d, rows, plain_step, tiles, true>::run : &Flash<T, d, rows, step, tiles, false>::run;
 #include "attention/instances.def"
 #undef DD_FLASH
   return nullptr;
@@ -28,12 +28,21 @@ void launch(const LaunchShape& s, const std::function<void()>& kernel, host::Ord
 }
 
 template <class T>
-void check_flash(const FlashInstance& instance, const AttentionCase& c, host::Order order = host::Order::forward) {
-  INFO("flash " << instance.dim << " " << c.text());
-  AttentionProblem<T> p(c);
-  const Runner run = flash_runner<T>(instance.dim);
-  launch(flash_launch(instance, p.args), [&] { run(p.args); }, order);
-  CHECK(p.compare() == "");
+void run_flash(const FlashInstance& instance, AttentionProblem<T>& p, bool plain, host::Order order = host::Order::forward) {
+  launch(flash_launch(instance, p.args, plain), [&] { flash_runner<T>(instance.dim, plain)(p.args); }, order);
+}
+
+// By the kernel that takes every call, and by the plain one where that may be used.
+template <class T>
+void check_flash(const FlashInstance& instance, const AttentionCase& c, double scale = 0) {
+  for (const bool plain : {false, true}) {
+    INFO("flash " << instance.dim << (plain ? " plain " : " ") << c.text());
+    AttentionProblem<T> p(c);
+    if (scale != 0) p.args.scale = scale;
+    if (plain && !flash_is_plain(p.args)) continue;
+    run_flash(instance, p, plain);
+    CHECK(p.compare() == "");
+  }
 }
 
 template <class T>
@@ -121,12 +130,84 @@ TEST_CASE("flash: both types at the plain causal case of every instance") {
     for (int causal = 0; causal < 3; ++causal) {
       AttentionCase c;
       c.q_len = f.rows + 9;
-      c.kv_len = 2 * f.step + 11;
+      c.kv_len = 2 * f.plain_step + 11;
       c.dim = c.v_dim = f.dim;
       c.causal = causal;
       check_flash<__half>(f, c);
-      check_flash<__nv_bfloat16>(f, c);
+      check_flash<__nv_bfloat16>(f, c, causal == 0 ? 0.02 : 0.9);
     }
+}
+
+TEST_CASE("flash: the plain kernel of every instance over lengths, alignments, groups and empty rows") {
+  int ran = 0;
+  for (const FlashInstance& f : flash_instances)
+    for (AttentionCase c : mixed_cases(f)) {
+      c.mask = mask_none;
+      c.dropout = false;
+      if (c.kv_len == 7) c.kv_len = f.plain_step + 1;
+      AttentionProblem<__half> p(c);
+      REQUIRE(flash_is_plain(p.args));
+      INFO("flash plain " << f.dim << " " << c.text());
+      run_flash(f, p, true);
+      CHECK(p.compare() == "");
+      ++ran;
+    }
+  CHECK(ran == 24 * static_cast<int>(std::size(flash_instances)));
+}
+
+TEST_CASE("flash: the plain kernel takes a call without mask and dropout whose scale is positive") {
+  AttentionProblem<__half> p(AttentionCase{});
+  CHECK(flash_is_plain(p.args));
+  for (const double scale : {0.0, -0.5, 1e-40, 1e39, static_cast<double>(INFINITY), static_cast<double>(NAN)}) {
+    AttentionArgs a = p.args;
+    a.scale = scale;
+    CHECK_FALSE(flash_is_plain(a));
+  }
+  AttentionArgs a = p.args;
+  a.mask_kind = mask_bool;
+  CHECK_FALSE(flash_is_plain(a));
+  a = p.args;
+  a.keep = p.keep.data();
+  CHECK_FALSE(flash_is_plain(a));
+}
+
+TEST_CASE("flash: a scale that is not positive") {
+  for (const double scale : {-0.25, 1e-300}) {
+    AttentionCase c;
+    c.q_len = 20;
+    c.kv_len = 70;
+    c.dim = c.v_dim = 32;
+    c.causal = 1;
+    check_flash<__half>(flash_instances[0], c, scale);
+  }
+}
+
+TEST_CASE("flash: the result may lie in any way") {
+  for (const FlashInstance& f : flash_instances) {
+    AttentionCase c;
+    c.batch = c.heads = c.kv_heads = 2;
+    c.q_len = 19;
+    c.kv_len = 21;
+    c.dim = f.dim;
+    c.v_dim = f.dim - 8;
+    const std::int64_t rows = c.q_len, v = c.v_dim, odd = v + 1;
+    struct {
+      std::int64_t stride[4], offset;
+    } const layouts[] = {{{2 * rows * v, rows * v, v, 1}, 1},            // dense, at an odd element
+                         {{2 * rows * v, rows * v, v, 1}, 2},            // dense, pairs on 4 bytes
+                         {{2 * rows * odd, rows * odd, odd, 1}, 0},      // every other row at an odd element
+                         {{2 * rows * odd, rows * odd, odd, 1}, 1},      // and the others
+                         {{2 * rows * v, rows * v, 1, rows}, 0},         // rows dense
+                         {{4 * rows * v, 2 * rows * v, 2 * v, 2}, 0},    // every other element
+                         {{2, 1, 4 * v, 4}, 0}};                         // heads innermost
+    for (const auto& l : layouts) {
+      INFO("flash " << f.dim << " out strides " << l.stride[0] << "," << l.stride[1] << "," << l.stride[2] << "," << l.stride[3] << " offset " << l.offset);
+      AttentionProblem<__half> p(c);
+      p.place_output(l.stride, l.offset);
+      run_flash(f, p, l.offset == 0);
+      CHECK(p.compare() == "");
+    }
+  }
 }
 
 TEST_CASE("flash: grouped heads read their own keys") {
@@ -148,14 +229,15 @@ TEST_CASE("flash: the same bits in every thread order") {
     c.kv_len = 3 * f.step + 3;
     c.dim = c.v_dim = f.dim;
     c.causal = 2;
-    std::vector<__half> first;
-    for (host::Order order : all_orders) {
-      AttentionProblem<__half> p(c);
-      const Runner run = flash_runner<__half>(f.dim);
-      launch(flash_launch(f, p.args), [&] { run(p.args); }, order);
-      std::vector<__half> out(p.out.data(), p.out.data() + p.out.layout.extent());
-      if (first.empty()) first = out;
-      CHECK(std::memcmp(first.data(), out.data(), out.size() * sizeof(__half)) == 0);
+    for (const bool plain : {false, true}) {
+      std::vector<__half> first;
+      for (host::Order order : all_orders) {
+        AttentionProblem<__half> p(c);
+        run_flash(f, p, plain, order);
+        std::vector<__half> out(p.out.data(), p.out.data() + p.out.layout.extent());
+        if (first.empty()) first = out;
+        CHECK(std::memcmp(first.data(), out.data(), out.size() * sizeof(__half)) == 0);
+      }
     }
   }
 }
@@ -166,14 +248,15 @@ TEST_CASE("flash: rows with nothing to attend to are zeros, infinite scores are 
   c.kv_len = 10;
   c.dim = c.v_dim = 64;
   c.causal = 2;  // the first 60 rows see nothing
-  AttentionProblem<__half> p(c);
-  p.q.data()[p.q.layout.at(0, 0, 65, 3)] = make_value<__half>(INFINITY);
-  const FlashInstance& f = *flash_instance_for(64, 64);
-  launch(flash_launch(f, p.args), [&] { flash_runner<__half>(64)(p.args); });
-  for (int i = 0; i < 60; ++i)
-    for (int d = 0; d < 64; ++d) REQUIRE(p.out.get(0, 0, i, d) == 0.0);
-  CHECK(std::isnan(p.out.get(0, 0, 65, 0)));
-  CHECK(!std::isnan(p.out.get(0, 0, 66, 0)));
+  for (const bool plain : {false, true}) {
+    AttentionProblem<__half> p(c);
+    p.q.data()[p.q.layout.at(0, 0, 65, 3)] = make_value<__half>(INFINITY);
+    run_flash(*flash_instance_for(64, 64), p, plain);
+    for (int i = 0; i < 60; ++i)
+      for (int d = 0; d < 64; ++d) REQUIRE(p.out.get(0, 0, i, d) == 0.0);
+    CHECK(std::isnan(p.out.get(0, 0, 65, 0)));
+    CHECK(!std::isnan(p.out.get(0, 0, 66, 0)));
+  }
 }
 
 TEST_CASE("flash: the instance table is sorted and finds the smallest") {
@@ -182,7 +265,7 @@ TEST_CASE("flash: the instance table is sorted and finds the smallest") {
     CHECK(f.dim > before);
     CHECK(flash_instance_for(before + 1, 1) == &f);
     CHECK(flash_instance_for(1, f.dim) == &f);
-    CHECK(f.shared_bytes() <= 99 * 1024);  // fits the smallest opt-in limit of compute capability 8.x
+    CHECK(std::max(f.shared_bytes(false), f.shared_bytes(true)) <= 99 * 1024);  // fits the smallest opt-in limit of compute capability 8.x
     before = f.dim;
   }
   CHECK(flash_instance_for(flash_largest_dim + 1, 8) == nullptr);

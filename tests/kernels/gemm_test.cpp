@@ -18,9 +18,10 @@ struct GemmCase {
   int pad = 0;        // elements after each line
   int offset = 0;     // elements that both bases are moved by
   int activation = act_none, bias = bias_none;
+  int out = 0;        // the result: 0 rows dense, 1 columns dense, 2 every other element of its rows
   std::string text() const {
-    return fmt::format("{}x{}x{}x{} {}{} pad{} offset{} act{} bias{}", batch, m, n, k, xt ? 't' : 'n', wt ? 't' : 'n', pad,
-                       offset, activation, bias);
+    return fmt::format("{}x{}x{}x{} {}{} pad{} offset{} act{} bias{} out{}", batch, m, n, k, xt ? 't' : 'n', wt ? 't' : 'n', pad,
+                       offset, activation, bias, out);
   }
 };
 
@@ -53,7 +54,7 @@ struct GemmProblem {
         bias(layout(1, 1, 1, c.n)),
         w(shifted(matrix(c.batch, c.k, c.n, c.wt, c.pad), c.offset)),
         bias_f(layout(1, 1, 1, c.n)),
-        out(matrix(c.batch, c.m, c.n, false, c.pad)) {
+        out(result(c)) {
     std::mt19937_64 random(11);
     if (integers) {
       x.fill_integers(random, std::is_unsigned_v<TX> ? 0 : -5, 5);
@@ -88,6 +89,13 @@ struct GemmProblem {
       l.shape[0] = 2;
       l.stride[0] = offset;
     }
+    return l;
+  }
+
+  static Layout4 result(const GemmCase& c) {
+    Layout4 l = matrix(c.batch, c.m, c.n, c.out == 1, c.pad);
+    if (c.out == 2)
+      for (int i = 1; i < 4; ++i) l.stride[i] *= 2;
     return l;
   }
 
@@ -182,6 +190,7 @@ TEST_CASE("wmma: every instance, orientation and type over odd sizes and epilogu
             if (up(c.xt ? c.m : c.k) == up(c.wt ? c.k : c.n)) c.pad = up(c.xt ? c.m : c.k);
           }
           if (n % 7 == 3) c.offset = 1;
+          c.out = n % 5 == 1 ? 1 : n % 5 == 3 ? 2 : 0;
           switch (n % 4) {
             case 0: aligned += check_wmma<__half, __half>(instance, c); break;
             case 1: aligned += check_wmma<__half, float>(instance, c); break;
@@ -237,6 +246,7 @@ TEST_CASE("naive: every listed type") {
     c.pad = n % 3;
     c.bias = n % 3;
     c.activation = n % 4;
+    c.out = n % 3;
     check_naive<double, double, double>(c, false);
     check_naive<float, float, float>(c, false);
     check_naive<__half, __half, __half>(c, false);

@@ -18,9 +18,10 @@ struct QuantCase {
   bool zeros = false, f32_scales = false, per_tensor = false;
   int pad_bytes = 0;  // after each packed column
   int x_pad = 0;
+  int out = 0;  // the result: 0 rows dense, 1 columns dense, 2 every other element of its rows
   std::string text() const {
-    return fmt::format("m{} n{} k{} group{} zeros{} f32{} tensor{} pad{} xpad{}", m, n, k, group, zeros, f32_scales,
-                       per_tensor, pad_bytes, x_pad);
+    return fmt::format("m{} n{} k{} group{} zeros{} f32{} tensor{} pad{} xpad{} out{}", m, n, k, group, zeros, f32_scales,
+                       per_tensor, pad_bytes, x_pad, out);
   }
 };
 
@@ -40,7 +41,7 @@ struct QuantProblem {
         packed_stride((c.k * Bits + 7) / 8 + c.pad_bytes),
         x(layout(1, 1, c.m, c.k, false, c.x_pad)),
         scales(layout(1, 1, groups, c.n)),
-        out(layout(1, 1, c.m, c.n, false, 8)),
+        out(result(c)),
         scales_f(layout(1, 1, groups, c.n)),
         packed({{1, 1, c.n, (c.k * Bits + 7) / 8}, {0, 0, packed_stride, 1}}),
         zeros(layout(1, 1, groups, c.n)) {
@@ -63,12 +64,17 @@ struct QuantProblem {
     args.scale_stride[0] = args.zero_stride[0] = c.per_tensor ? 0 : c.n;
     args.scale_stride[1] = args.zero_stride[1] = c.per_tensor ? 0 : 1;
     args.out_stride[0] = out.layout.stride[2];
-    args.out_stride[1] = 1;
+    args.out_stride[1] = out.layout.stride[3];
     args.m = c.m;
     args.n = c.n;
     args.k = c.k;
     args.group = c.group;
     args.scale_kind = c.f32_scales ? scale_f32 : scale_as_x;
+  }
+  static Layout4 result(const QuantCase& c) {
+    if (c.out == 1) return {{1, 1, c.m, c.n}, {0, 0, 1, c.m + 1}};
+    if (c.out == 2) return {{1, 1, c.m, c.n}, {0, 0, 2 * c.n, 2}};
+    return layout(1, 1, c.m, c.n, false, 8);
   }
   double weight(int k, int n) {
     const std::uint8_t byte = packed.data()[n * packed_stride + (Bits == 4 ? k / 2 : k)];
@@ -141,7 +147,8 @@ void check_dequantize(const QuantCase& c, bool transposed) {
   INFO("dequantize, bits " << Bits << " " << c.text());
   QuantProblem<T, Bits> p(c);
   Layout4 l = layout(1, 1, c.k, c.n, false, 3);
-  if (transposed) l = Layout4{{1, 1, c.k, c.n}, {0, 0, 1, c.k + 3}};
+  // Columns at addresses of any kind, or all of them at multiples of 16 bytes.
+  if (transposed) l = Layout4{{1, 1, c.k, c.n}, {0, 0, 1, c.zeros ? c.k + 3 : (c.k + 7) / 8 * 8 + 8}};
   Tensor<T> full(l);
   p.args.out = full.data();
   p.args.out_stride[0] = l.stride[2];
@@ -171,6 +178,7 @@ std::vector<QuantCase> mixed_cases() {
       c.per_tensor = c.group == k && n % 4 == 3;
       c.pad_bytes = n % 4 == 1 ? 16 : 0;
       c.x_pad = n % 3 == 2 ? 1 : 0;
+      c.out = n % 5 == 1 ? 1 : n % 5 == 3 ? 2 : 0;
       ++n;
       cases.push_back(c);
     }

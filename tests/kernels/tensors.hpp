@@ -59,10 +59,12 @@ inline Layout4 layout(std::int64_t b, std::int64_t h, std::int64_t t, std::int64
 template <class T>
 class Tensor {
  public:
-  explicit Tensor(const Layout4& l) : layout(l), storage_(static_cast<std::size_t>(l.extent() + 2 * guard) * sizeof(T) + 64, poison) {}
+  // `offset` elements past an address that is aligned for anything.
+  explicit Tensor(const Layout4& l, std::int64_t offset = 0)
+      : layout(l), offset_(offset), storage_(static_cast<std::size_t>(l.extent() + offset + 2 * guard) * sizeof(T) + 64, poison) {}
   T* data() {
     auto p = reinterpret_cast<std::uintptr_t>(storage_.data());
-    return reinterpret_cast<T*>((p + 63) / 64 * 64) + guard;
+    return reinterpret_cast<T*>((p + 63) / 64 * 64) + guard + offset_;
   }
   void fill_normal(std::mt19937_64& random, double sigma = 1.0) {
     std::normal_distribution<double> normal(0.0, sigma);
@@ -108,6 +110,7 @@ class Tensor {
       if (b != poison) return false;
     return true;
   }
+  std::int64_t offset_;
   std::vector<unsigned char> storage_;
 };
 

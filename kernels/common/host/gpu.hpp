@@ -73,6 +73,12 @@ inline Vec16 load16(const void* from) {
   std::memcpy(&v, from, 16);
   return v;
 }
+inline std::uint32_t load4(const void* from) {
+  host::require_aligned(from, 4, "4-byte load");
+  std::uint32_t v;
+  std::memcpy(&v, from, 4);
+  return v;
+}
 inline void store16(void* to, const Vec16& v) {
   host::require_aligned(to, 16, "16-byte store");
   std::memcpy(to, &v, 16);
@@ -188,6 +194,12 @@ inline Pair unpack2(std::uint32_t word) {
   return {host::element_of<T>(word, 0), host::element_of<T>(word, 1)};
 }
 inline float bits_as_float(std::uint32_t bits) { return std::bit_cast<float>(bits); }
+
+// ex2.approx.ftz.f32 but for its last bits: results below the normal numbers are zero.
+inline float exp2_fast(float x) {
+  const float y = exp2f(x);
+  return y < 0x1p-126f ? 0.0f : y;
+}
 
 }  // namespace dd::kernels
 

@@ -1,5 +1,9 @@
 #include "backends/common/device_attention.hpp"
 
+#include <fmt/format.h>
+
+#include <utility>
+
 #include "backends/common/run.hpp"
 
 namespace dd::backends {
@@ -18,6 +22,12 @@ bool device_attention(const RunRequest& request, DeviceCall& call, kernels::Atte
     problem = failure(report::Outcome::refused, "form", "ragged lengths and windows have no form in this kernel", "own code");
     return false;
   }
+  // The kernels read k and v as elements of q's type; narrower ones would be read past their end.
+  for (const auto& [name, t] : {std::pair{"k", &p.k}, std::pair{"v", &p.v}})
+    if (t->dtype != p.q.dtype) {
+      problem = failure(report::Outcome::refused, "form", fmt::format("{}.dtype is {}; the kernel takes q's type, {}", name, core::to_text(t->dtype), core::to_text(p.q.dtype)), "own code");
+      return false;
+    }
   args = {};
   args.q = call.at(p.q);
   args.k = call.at(p.k);

@@ -44,6 +44,9 @@ std::span<const Rule> rules() {
       row("CDQ011", "cuda-dequant-materialised", "the dequantized weights are larger than 1 MiB and are written out in full", at_most(Id::dequantized_bytes, 1 << 20),
           "several times the bytes of the packed weights are written and read again in every call", {"clear what keeps the call off cuda-packed", Keeps::function, {}},
           "gemm --m 1 --n 4096 --k 4096 --dtype f16 --quant w4a16:group=128", "gemm --m 1 --n 64 --k 64 --dtype f16 --quant w4a16:group=32", Blame::heuristic, Level::slows),
+      row("CDQ012", "cuda-dequant-result-rows", "the rows of the result are not dense", equals(Id::out_layout, "row"),
+          "passed over; cuBLAS writes dense rows, and this tool makes no hidden copy", {"make the result contiguous", Keeps::function, {Change::make_contiguous}},
+          "gemm --m 2 --n 64 --k 64 --dtype f16 --quant w8a16 --out-strides 1x2", "gemm --m 2 --n 64 --k 64 --dtype f16 --quant w8a16 --out-strides 80x1"),
   };
   return table;
 }

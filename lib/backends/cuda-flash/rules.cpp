@@ -55,6 +55,9 @@ std::span<const Rule> rules() {
        .passing_example = "sdpa --q 1x8x256x64 --dtype f16 --target sm_90"},
       row("CFL011", "cuda-flash-grid", "heads or batch are above 65535", all({at_most(Id::q_heads, 65535), at_most(Id::batch, 65535)}), "passed over; a launch has no room for more",
           {"split the batch", Keeps::function, {Change::split_batch}}, "sdpa --q 65536x1x1x64 --dtype f16", "sdpa --q 64x1x1x64 --dtype f16"),
+      row("CFL012", "cuda-flash-empty", "batch, heads or the query length is 0", all({at_least(Id::batch, 1), at_least(Id::q_heads, 1), at_least(Id::q_len, 1)}),
+          "passed over; the driver launches no empty grid", {"skip the call: the result is empty", Keeps::function, {}}, "sdpa --b 1 --h 1 --sq 0 --skv 8 --d 8 --dtype f16",
+          "sdpa --b 1 --h 1 --sq 8 --skv 0 --d 8 --dtype f16"),
   };
   return table;
 }

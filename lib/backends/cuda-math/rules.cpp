@@ -38,6 +38,9 @@ std::span<const Rule> rules() {
       row("CMT008", "cuda-math-scores-materialised", "the score matrix is larger than 1 MiB and is written out", at_most(Id::score_bytes, 1 << 20),
           "time and memory grow with query length times key length", {"clear what keeps the call off cuda-flash", Keeps::function, {}}, "sdpa --q 1x8x2048x64 --dtype f16",
           "sdpa --q 1x2x64x32 --dtype f16", always(), Blame::heuristic, Level::slows),
+      row("CMT009", "cuda-math-result-rows", "the rows of the result are not dense", equals(Id::out_layout, "row"),
+          "passed over; cuBLAS writes dense rows, and this tool makes no hidden copy", {"make the result contiguous along the head size", Keeps::function, {Change::make_contiguous}},
+          "sdpa --q 1x2x64x32 --dtype f16 --out-strides 4096x2048x1x64", "sdpa --q 1x2x64x32 --dtype f16 --out-strides 5120x2560x40x1"),
   };
   return table;
 }

@@ -9,6 +9,7 @@
 #include "backends/common/device_blas.hpp"
 #include "backends/common/run.hpp"
 #include "backends/tables.hpp"
+#include "facts/derive.hpp"
 
 namespace dd::backends::cuda_math {
 namespace {
@@ -119,6 +120,14 @@ RunResult run(const RunRequest& request) {
   result.evidence.notes.push_back(fmt::format("scores materialised: {} bytes", core::bytes_of(score_type, count)));
   if (probabilities != scores) result.evidence.notes.push_back(fmt::format("probabilities materialised: {} bytes", core::bytes_of(type, count)));
   return call->run_parts({std::move(first), std::move(middle), std::move(last)}, std::move(result));
+}
+
+void add_call_facts(const spec::OpSpec& spec, facts::FactSet& facts) {
+  if (!spec.is_attention()) return;
+  const spec::Attention& a = spec.attention();
+  const spec::TensorSpec out{spec::out_shape(a), a.q.dtype, a.out.strides, a.out.offset, {}};
+  const bool one_column = !out.shape.empty() && out.shape.back() <= 1;  // dense whatever its stride says
+  facts.set(facts::Id::out_layout, one_column ? "row" : facts::matrix_layout(out), facts::Provenance::derived, a.out.strides ? "out.strides" : "the result is contiguous");
 }
 
 // Scores lie on the device; nothing beside inputs and output is held on the host.

@@ -30,6 +30,11 @@ std::span<const Rule> rules() {
       row("CPK006", "cuda-packed-architecture", "the GPU is older than compute capability 8.0", at_least(Id::compute_capability, 80),
           "passed over; asynchronous copies and bf16 fragments are missing there", {"use another GPU", Keeps::function, {}},
           "gemm --m 1 --n 64 --k 64 --dtype f16 --quant w8a16 --target sm_75", "gemm --m 1 --n 64 --k 64 --dtype f16 --quant w8a16 --target sm_90", Blame::hardware),
+      row("CPK007", "cuda-packed-rows", "m is above 4194240", at_most(Id::m, 64 * 65535), "passed over; a launch has 65535 blocks along this axis, of 64 rows each",
+          {"split x along its rows", Keeps::function, {Change::split_batch}}, "gemm --m 4194241 --n 8 --k 8 --dtype f16 --quant w8a16",
+          "gemm --m 4194240 --n 8 --k 8 --dtype f16 --quant w8a16"),
+      row("CPK008", "cuda-packed-empty", "m or n is 0", all({at_least(Id::m, 1), at_least(Id::n, 1)}), "passed over; the driver launches no empty grid",
+          {"skip the call: the result is empty", Keeps::function, {}}, "gemm --m 0 --n 64 --k 64 --dtype f16 --quant w8a16", "gemm --m 1 --n 64 --k 64 --dtype f16 --quant w8a16"),
   };
   return table;
 }

@@ -40,8 +40,10 @@ RunResult run(const RunRequest& request) {
   const auto opened = open_product(request, problem);
   if (!opened) return problem;
   const auto& [call, p, out] = *opened;
-  if (!weights_only(p) || (p.x.stride[2] != 1 && p.x.shape[2] != 1) || (out.stride[2] != 1 && out.shape[2] != 1))
+  if (!weights_only(p) || (p.x.stride[2] != 1 && p.x.shape[2] != 1))
     return failure(report::Outcome::refused, "form", "the kernel takes 16-bit activations with dense rows, codes with scales in order, no epilogue", "own code");
+  if (out.dtype != p.x.dtype)
+    return failure(report::Outcome::refused, "form", fmt::format("out.dtype is {}; the kernel writes x's type, {}", core::to_text(out.dtype), core::to_text(p.x.dtype)), "own code");
   kernels::QuantArgs base{};
   if (!place_weight_scales(p, *call, base)) return failure(report::Outcome::refused, "zero-point", "a zero point is no whole number from 0 to 255", "own code");
   const int bits = core::info(p.w.dtype).bits;
@@ -56,7 +58,7 @@ RunResult run(const RunRequest& request) {
     c.args.out = static_cast<std::byte*>(call->out_at(out)) + b * out.stride[0] * size;
     c.args.x_stride = p.x.stride[1];
     c.args.out_stride[0] = out.stride[1];
-    c.args.out_stride[1] = 1;
+    c.args.out_stride[1] = out.stride[2];
     c.args.m = static_cast<std::int32_t>(out.shape[1]);
     c.args.n = static_cast<std::int32_t>(out.shape[2]);
     c.args.k = static_cast<std::int32_t>(p.x.shape[2]);

@@ -40,6 +40,11 @@ std::span<const Rule> rules() {
           "tiles are copied element by element instead of 16 bytes at a time",
           {"pad the leading dimensions to multiples of 8 elements", Keeps::function, {Change::pad_k}}, "gemm --m 64 --n 64 --k 65 --dtype f16",
           "gemm --m 64 --n 64 --k 72 --dtype f16", Level::slows),
+      row("CWM010", "cuda-wmma-rows", "m is above 8388480", at_most(Id::m, 128 * 65535), "passed over; a launch has 65535 blocks along this axis, of 128 rows each",
+          {"split x along its rows", Keeps::function, {Change::split_batch}}, "gemm --m 8388481 --n 8 --k 8 --dtype f16", "gemm --m 8388480 --n 8 --k 8 --dtype f16"),
+      row("CWM011", "cuda-wmma-empty", "batch, m or n is 0", all({at_least(Id::gemm_batch, 1), at_least(Id::m, 1), at_least(Id::n, 1)}),
+          "passed over; the driver launches no empty grid", {"skip the call: the result is empty", Keeps::function, {}}, "gemm --m 0 --n 8 --k 8 --dtype f16",
+          "gemm --m 8 --n 8 --k 0 --dtype f16"),
   };
   return table;
 }

@@ -23,8 +23,11 @@ RunResult run(const RunRequest& request) {
   kernels::GemmArgs args;
   const auto call = open_product(request, args, result.evidence, problem);
   if (!call) return problem;
+  // The kernel reads w as elements of x's type: narrower ones, and codes, would be read past their end.
+  if (call->p.w.dtype != call->p.x.dtype)
+    return failure(report::Outcome::refused, "form", fmt::format("w.dtype is {}; the kernel takes x's type, {}", core::to_text(call->p.w.dtype), core::to_text(call->p.x.dtype)), "own code");
   const auto xt = is_transposed(args.x_stride, args.m, args.k), wt = is_transposed(args.w_stride, args.k, args.n);
-  if (!xt || !wt || (args.out_stride[2] != 1 && args.n != 1))
+  if (!xt || !wt)
     return failure(report::Outcome::refused, "layout", "an operand has no dense axis", "own code");
   // A single line may carry any stride: the kernel's dense axis is the one that it walks.
   args.x_stride[*xt ? 1 : 2] = 1;

@@ -338,7 +338,7 @@ constexpr KernelRow rows[] = {
     {"xpu-gemm", R::gemm, "gemm", "oneDNN (GPU)", "gemm", u, {"^gemm_kernel$", "gpu::xetla::%gemm"}, ""},
     {"deep-ep", R::collective, "collective", "DeepEP", "collective", n, {"dpsk::ep::", "deep_ep::in{ternode|tranode}", "deep_ep::internode", "deep_ep::*::"}, ""},
     // --- this tool's own kernels (kernels/)
-    {"own-flash", R::attention, "attention-fused", "dispatchdoctor", "sdpa-forward", y, {"^dd_flash_{f16|bf16}_#"}, ""},
+    {"own-flash", R::attention, "attention-fused", "dispatchdoctor", "sdpa-forward", y, {"^dd_flash_{f16|bf16}_#", "^dd_flash_plain_{f16|bf16}_#"}, ""},
     {"own-attention-plain", R::attention, "attention-plain", "dispatchdoctor", "sdpa-forward", n, {"^dd_attention_naive_"}, "straight loops"},
     {"own-softmax", R::softmax, "softmax", "dispatchdoctor", "softmax", n, {"^dd_attention_softmax_"}, ""},
     {"own-wmma", R::gemm, "gemm", "dispatchdoctor", "gemm", y, {"^dd_gemm_wmma_{f16|bf16}_"}, ""},

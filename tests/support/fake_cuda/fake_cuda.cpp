@@ -64,9 +64,11 @@ Kernel softmax() {
 
 std::map<std::string, Kernel> make_kernels() {
   std::map<std::string, Kernel> k;
-#define DD_FLASH(d, rows, step, tiles)                                                      \
-  k["dd_flash_f16_" #d] = kernel<AttentionArgs>(&Flash<__half, d, rows, step, tiles>::run); \
-  k["dd_flash_bf16_" #d] = kernel<AttentionArgs>(&Flash<__nv_bfloat16, d, rows, step, tiles>::run);
+#define DD_FLASH(d, rows, step, plain_step, tiles)                                                       \
+  k["dd_flash_f16_" #d] = kernel<AttentionArgs>(&Flash<__half, d, rows, step, tiles, false>::run);         \
+  k["dd_flash_bf16_" #d] = kernel<AttentionArgs>(&Flash<__nv_bfloat16, d, rows, step, tiles, false>::run); \
+  k["dd_flash_plain_f16_" #d] = kernel<AttentionArgs>(&Flash<__half, d, rows, plain_step, tiles, true>::run); \
+  k["dd_flash_plain_bf16_" #d] = kernel<AttentionArgs>(&Flash<__nv_bfloat16, d, rows, plain_step, tiles, true>::run);
 #include "attention/instances.def"
 #undef DD_FLASH
   k["dd_attention_naive_f64"] = kernel<AttentionArgs>(&attention_naive<double>);
@@ -98,15 +100,17 @@ std::map<std::string, Kernel> make_kernels() {
   DD_ONE(f16, __half, rows, cols, wr, wc, t, n, true, false, 1)
 #include "gemm/instances.def"
 #undef DD_GEMM
-  k["dd_packed_few_f16_4_1_0"] = kernel<QuantArgs>(&packed_few_rows<__half, 4, 1, false>);
-  k["dd_packed_few_f16_4_1_1"] = kernel<QuantArgs>(&packed_few_rows<__half, 4, 1, true>);
-  k["dd_packed_few_f16_4_4_0"] = kernel<QuantArgs>(&packed_few_rows<__half, 4, 4, false>);
-  k["dd_packed_few_f16_4_4_1"] = kernel<QuantArgs>(&packed_few_rows<__half, 4, 4, true>);
-  k["dd_packed_few_f16_8_1_0"] = kernel<QuantArgs>(&packed_few_rows<__half, 8, 1, false>);
-  k["dd_packed_few_f16_8_1_1"] = kernel<QuantArgs>(&packed_few_rows<__half, 8, 1, true>);
-  k["dd_packed_tiles_f16_4_0"] = kernel<QuantArgs>(&PackedTiles<__half, 4, false>::run);
-  k["dd_packed_tiles_f16_4_1"] = kernel<QuantArgs>(&PackedTiles<__half, 4, true>::run);
-  k["dd_packed_tiles_f16_8_1"] = kernel<QuantArgs>(&PackedTiles<__half, 8, true>::run);
+#define DD_FEW(bits, rows)                                                                                        \
+  k["dd_packed_few_f16_" #bits "_" #rows "_0"] = kernel<QuantArgs>(&packed_few_rows<__half, bits, rows, false>); \
+  k["dd_packed_few_f16_" #bits "_" #rows "_1"] = kernel<QuantArgs>(&packed_few_rows<__half, bits, rows, true>);
+#define DD_PACKED(bits)                                                                              \
+  DD_FEW(bits, 1)                                                                                    \
+  DD_FEW(bits, 2)                                                                                    \
+  DD_FEW(bits, 4)                                                                                    \
+  k["dd_packed_tiles_f16_" #bits "_0"] = kernel<QuantArgs>(&PackedTiles<__half, bits, false>::run); \
+  k["dd_packed_tiles_f16_" #bits "_1"] = kernel<QuantArgs>(&PackedTiles<__half, bits, true>::run);
+  DD_PACKED(4)
+  DD_PACKED(8)
   return k;
 }
 

@@ -92,7 +92,7 @@ class FakeGpu(unittest.TestCase):
         for mode in ("eager", "captured"):
             a = attempts(case, "cuda-flash", mode)[0]
             self.assertEqual(a["outcome"], "matched")
-            self.assertEqual([(k["name"], k["origin"]) for k in a["evidence"]["kernels"]], [("dd_flash_f16_32", "CUPTI")])
+            self.assertEqual([(k["name"], k["origin"]) for k in a["evidence"]["kernels"]], [("dd_flash_plain_f16_32", "CUPTI")])
         self.assertIn("the same kernels as in eager mode", attempts(case, "cuda-flash", "captured")[0]["evidence"]["notes"])
         self.assertFalse({i for i in ids(case, "cuda-flash") if i.startswith("EVD")})
         facts = {f["name"]: f for f in case["facts"]}
@@ -114,6 +114,39 @@ class FakeGpu(unittest.TestCase):
         self.assertEqual(t["throttle"], "power cap, thermal slowdown by the driver")
         self.assertEqual(ids(case, "cuda-flash")["EVD094"]["status"], "unmet")
 
+    def test_a_blocked_call_that_is_run_all_the_same_is_refused_before_it_can_fault(self):
+        for words, rule, seen in ((("--q", "1x2x16x100"), "CFL003", "q.shape[3] is 100"), (("--q", "1x2x16x64", "--q-offset", "1"), "CFL005", "q starts 2 bytes past"),
+                                  (("--q", "1x2x64x32", "--q-strides", "4224x2112x33x1"), "CFL006", "q.strides[2] is 33 elements")):
+            _, case = diagnose("sdpa", *words, "--dtype", "f16", "--target", "cuda:0", "--force", "cuda-flash", "--run-blocked")
+            a = attempts(case, "cuda-flash", "eager")[0]
+            self.assertEqual((a["outcome"], a["error"]["code"], a["error"]["source"]), ("refused", "form", "own code"))
+            self.assertIn(seen, a["error"]["text"])
+            found = ids(case, "cuda-flash")
+            self.assertIn(rule, found)
+            self.assertNotIn("RUL001", found)
+
+    def test_a_result_that_lies_oddly_is_served(self):
+        for words in (("--out-offset", "1"), ("--out-strides", "4224x2112x33x1"), ("--out-strides", "4096x2048x1x64"), ("--out-strides", "8192x4096x64x2")):
+            _, case = diagnose("sdpa", "--q", "1x2x64x32", *words, "--dtype", "f16", "--target", "cuda:0", "--force", "cuda-flash")
+            self.assertEqual(attempts(case, "cuda-flash", "eager")[0]["outcome"], "matched", words)
+
+    def test_what_the_rules_say_of_a_result_is_what_the_runs_do(self):
+        attention, product, weights = ("sdpa", "--q", "1x2x64x32"), ("gemm", "--m", "64", "--n", "64", "--k", "64"), ("gemm", "--m", "2", "--n", "64", "--k", "64", "--quant", "w8a16")
+        for call, backend, rule in (((*attention, "--out-strides", "4096x2048x1x64"), "cuda-math", "CMT009"), ((*attention, "--out-strides", "5120x2560x40x1"), "cuda-math", None),
+                                    ((*product, "--out-strides", "1x64"), "cuda-wmma", None), ((*product, "--out-strides", "160x2"), "cuda-wmma", None),
+                                    ((*weights, "--out-strides", "1x2"), "cuda-packed", None), ((*weights, "--out-strides", "1x2"), "cuda-dequant", "CDQ012"),
+                                    ((*weights, "--out-strides", "80x1"), "cuda-dequant", None), (("sdpa", "--q", "1x2x0x32"), "cuda-flash", "CFL012"),
+                                    (("gemm", "--m", "0", "--n", "64", "--k", "64"), "cuda-wmma", "CWM011"),
+                                    (("gemm", "--m", "1", "--n", "0", "--k", "64", "--quant", "w8a16"), "cuda-packed", "CPK008")):
+            _, case = diagnose(*call, "--dtype", "f16", "--target", "cuda:0", "--force", backend)
+            found, tried = ids(case, backend), attempts(case, backend, "eager")
+            self.assertNotIn("RUL001", found, call)
+            if rule:
+                self.assertIn(rule, found, call)
+                self.assertEqual([(a["outcome"], a["error"]["code"]) for a in tried], [("blocked", rule)], call)
+            else:
+                self.assertEqual([a["outcome"] for a in tried], ["matched"], call)
+
     def test_without_cupti_a_finding_says_what_to_do(self):
         code, case = diagnose(*CALL, "--mode", "eager,captured", tools=False)
         self.assertEqual(code, 0)
@@ -124,7 +157,7 @@ class FakeGpu(unittest.TestCase):
         self.assertNotIn("EVD090", ids(case, "cuda-flash"))  # one cause, one finding
         self.assertEqual(attempts(case, "cuda-flash", "eager")[0]["evidence"]["recording"], "missing")
         graph = attempts(case, "cuda-flash", "captured")[0]["evidence"]["kernels"]
-        self.assertEqual([(k["name"], k["origin"]) for k in graph], [("dd_flash_f16_32", "graph")])
+        self.assertEqual([(k["name"], k["origin"]) for k in graph], [("dd_flash_plain_f16_32", "graph")])
 
     def test_recording_that_is_not_permitted(self):
         code, case = diagnose(*CALL, DD_FAKE_CUPTI="not-permitted")

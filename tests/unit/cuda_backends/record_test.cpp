@@ -54,7 +54,7 @@ TEST_CASE("a recorded kernel takes the place of the worker's word, with geometry
     CHECK(r.evidence.recording == "recorded");
     REQUIRE(r.evidence.kernels.size() == 1);
     const report::Operation& k = r.evidence.kernels.front();
-    CHECK(k.name == "dd_flash_f16_64");
+    CHECK(k.name == "dd_flash_plain_f16_64");
     CHECK(k.origin == "CUPTI");
     CHECK(k.count == 1);
     CHECK(k.seconds.value_or(0) == Approx(2e-6));
@@ -115,7 +115,7 @@ TEST_CASE("without CUPTI the run is as good, and captured mode still names the k
   CHECK(says(eager.evidence.notes, "--lib-dir"));
   const auto captured = watched(attention(spec::Mode::captured));
   REQUIRE(captured.evidence.kernels.size() == 1);
-  CHECK(captured.evidence.kernels.front().name == "dd_flash_f16_64");
+  CHECK(captured.evidence.kernels.front().name == "dd_flash_plain_f16_64");
   CHECK(captured.evidence.kernels.front().origin == "graph");
   CHECK(captured.evidence.kernels.front().detail.find("40 registers") != std::string::npos);
 }
