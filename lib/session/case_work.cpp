@@ -83,7 +83,7 @@ bool CaseWork::make_reference(bool with_dropout_keep) {
   run_ = std::move(*run);
   exact_.emplace(computed, case_.spec_json, settings_, supervisor_, scratch_);
   if (settings_.save_folder) {
-    saver_.emplace(*settings_.save_folder, case_.id, case_.spec_json, case_);
+    saver_.emplace(*settings_.save_folder, settings_.save_prefix, case_.spec_json, case_);
     saver_->inputs(spec_, inputs_);
     saver_->reference(reference_);
   }

@@ -125,6 +125,27 @@ class Whole(unittest.TestCase):
         for role in ("q", "k", "v"):
             self.assertIn(role, saved)
 
+    def test_saved_tensors_of_one_case_are_kept_from_those_of_others(self):
+        names = [os.path.join(self.folder.name, name) for name in ("a b.txt", "a_b.txt")]
+        for name, shape in zip(names, ("1x1x4x8", "1x1x6x8")):
+            pathlib.Path(name).write_text(f"sdpa --q {shape}\n")
+        folder = os.path.join(self.folder.name, "tensors")
+        cases = report("run", *names, names[0], "--jobs", "2", "--save-tensors", folder)[1]["cases"]
+        self.assertEqual([read_safetensors(c["saved_tensors"]["q"])["q"][0] for c in cases], [[1, 1, 4, 8], [1, 1, 6, 8], [1, 1, 4, 8]])
+        files = [path for c in cases for path in c["saved_tensors"].values()]
+        self.assertEqual(len(set(files)), len(files))
+
+    def test_saved_tensors_of_a_former_run_do_not_stay(self):
+        folder = os.path.join(self.folder.name, "tensors")
+        run("sdpa", "--q", "1x1x4x8", "--mask", "float", "--save-tensors", folder)
+        self.assertIn("case-1.mask.safetensors", os.listdir(folder))
+        others = ("notes.txt", "case-1.txt", "case-10.q.safetensors")
+        for other in others:
+            pathlib.Path(folder, other).write_text("mine")
+        _, r, _ = report("sdpa", "--q", "1x1x4x8", "--save-tensors", folder)
+        saved = {os.path.basename(path) for path in r["cases"][0]["saved_tensors"].values()}
+        self.assertEqual(set(os.listdir(folder)), saved | set(others))
+
     def test_ctrl_c_prints_what_is_done_and_leaves_nothing(self):
         path = os.path.join(self.folder.name, "batch.txt")
         slow = "sdpa --q 1x8x4096x64 --force cpu-naive\n"
