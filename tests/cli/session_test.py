@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import signal
 import struct
 import subprocess
@@ -469,9 +470,66 @@ class Places(unittest.TestCase):
         self.assertIn("devices: unknown target", err)
 
 
+# A BLAS that is right until its operands are whole numbers, or from its fourth product on.
+FAULTY_BLAS = r"""
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+const char* openblas_get_config(void) { return "OpenBLAS 0.3.99 for tests"; }
+const char* openblas_get_corename(void) { return "Haswell"; }
+void openblas_set_num_threads(int n) { (void)n; }
+void cblas_dgemm(void) { abort(); }
+void cblas_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float* a, int lda, const float* b, int ldb, float beta, float* c, int ldc) {
+  static int calls = 0;
+  const char* fault = getenv("FAULT");
+  ++calls;
+  if (strstr(fault, "late") ? calls > 3 : a[0] == (int)a[0]) {
+    if (strstr(fault, "crash")) abort();
+    for (;;) pause();
+  }
+  for (int i = 0; i < m; ++i)
+    for (int j = 0; j < n; ++j) {
+      double sum = 0;
+      for (int t = 0; t < k; ++t) sum += (double)(ta == 111 ? a[i * lda + t] : a[t * lda + i]) * (tb == 111 ? b[t * ldb + j] : b[j * ldb + t]);
+      c[i * ldc + j] = (float)(alpha * sum);
+    }
+}
+"""
+
+
+def faulty_blas(folder):
+    """Path of the library, or None where there is no C compiler."""
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if not compiler:
+        return None
+    source, library = os.path.join(folder, "blas.c"), os.path.join(folder, "libblas.so")
+    pathlib.Path(source).write_text(FAULTY_BLAS)
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True, timeout=120)
+    return library
+
+
 class Hostile(unittest.TestCase):
     """Surroundings and inputs that want to break the run: each is said, none passes for success."""
     SMALL = ("sdpa", "--q", "1x2x16x16")
+
+    def test_a_fault_after_a_run_that_was_close_is_4(self):
+        with tempfile.TemporaryDirectory() as folder:
+            library = faulty_blas(folder)
+            if not library:
+                self.skipTest("no C compiler")
+            product = ("gemm", "--x", "8x8", "--w", "8x8", "--timeout", "2")
+            for fault, more, outcome, where in (("hang", (), "timed-out", "on small integers"), ("crash", (), "crashed", "on small integers"),
+                                                ("late crash", ("--bench",), "crashed", "under the clock")):
+                env = {"DD_OPENBLAS": library, "FAULT": fault}
+                code, r, _ = report(*product, *more, env=env)
+                self.assertEqual(code, 4, fault)
+                attempt = attempts(r["cases"][0])["cpu-blas", "force"]
+                self.assertEqual(attempt["outcome"], outcome, fault)
+                self.assertTrue(attempt["error"]["text"].startswith(where), attempt["error"])
+                self.assertEqual(attempt["comparison"]["verdict"], "close")
+                code, out, _ = run(*product, *more, "--force", "cpu-blas", env=env)
+                self.assertEqual(code, 4, fault)
+                self.assertIn(f"{outcome}: {where}, after a first run that was close", out)
 
     def test_output_that_is_lost_is_no_success(self):
         for words in (self.SMALL, (*self.SMALL, "--format", "json"), ("rules",), ("--help",), ("env",)):
