@@ -27,9 +27,10 @@ std::vector<std::string> file_prefixes(std::span<const std::string> case_ids) {
   std::vector<std::string> out;
   std::set<std::string> taken;
   for (const std::string& id : case_ids) {
-    // A case id may be "file:line" with any path in it; its end tells the most.
+    // A case id may be "file:line" with any path in it; the folders are left out.
+    const std::string name = id.substr(id.rfind('/') + 1);
     std::string clean;
-    for (char ch : id.substr(id.size() - std::min(id.size(), longest))) clean += std::isalnum(static_cast<unsigned char>(ch)) || ch == '-' || ch == '.' ? ch : '_';
+    for (char ch : name.substr(name.size() - std::min(name.size(), longest))) clean += std::isalnum(static_cast<unsigned char>(ch)) || ch == '-' || ch == '.' ? ch : '_';
     std::string prefix = "case-" + clean;
     for (int n = 2; !taken.insert(prefix).second; ++n) prefix = fmt::format("case-{}-{}", clean, n);
     out.push_back(std::move(prefix));

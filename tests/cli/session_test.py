@@ -49,6 +49,13 @@ def read_safetensors(path):
     return out
 
 
+def npy(kind, shape, data):
+    """A NumPy file, as its format says."""
+    header = repr({"descr": kind, "fortran_order": False, "shape": tuple(shape)}).encode()
+    header += b" " * (-(len(header) + 11) % 64) + b"\n"
+    return b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header + data
+
+
 def attempts(case):
     return {(c["backend"], a["policy"]): a for c in case["candidates"] for a in c["attempts"]}
 
@@ -402,6 +409,26 @@ class Places(unittest.TestCase):
         lines = run(*self.SMALL, "--deny", ",".join(f"nobody{i}" for i in range(1500)))[2].splitlines()
         self.assertEqual(len(lines), 1002)
         self.assertIn("the rest is not shown", lines[1000])
+
+    def test_redacted_reports_hold_no_private_path(self):
+        home = self.path("home of somebody")
+        os.mkdir(home)
+        mask = self.path("home of somebody/mask.npy", npy("|b1", (16, 16), b"\1" * 256))
+        lines = self.path("home of somebody/two.txt", f"sdpa --q 1x2x16x16 --mask bool:16x16 --mask-content '{mask}'\n" * 2)
+        env = {"HOME": home}
+        call = (*self.SMALL, "--mask", "bool:16x16", "--mask-content", mask)
+        files = {option: os.path.join(home, "report" + option) for option in ("--json", "--md", "--junit")}
+        saved = ("--save-tensors", os.path.join(home, "tensors"))
+        for words in (call, ("run", lines), (*call, "--target", "h100-sxm", "--framework", "torch", "--torch-version", "2.6.0")):
+            for more in ((), ("-v",)):
+                out = run(*words, *more, *saved, *sum(files.items(), ()), "--redact", env=env)[1]
+                texts = {"text": out, **{option: pathlib.Path(path).read_text() for option, path in files.items()}}
+                for name, text in texts.items():
+                    self.assertNotIn("somebody", text, (name, words))
+        self.assertIn("&lt;home&gt;/mask.npy", texts["--junit"])
+        self.assertIn("<home>/mask.npy", json.loads(texts["--json"])["cases"][0]["repro"])
+        # Without it the repro line runs as it is.
+        self.assertIn(mask, report(*call, env=env)[1]["cases"][0]["repro"])
 
     def test_a_link_stays_a_link(self):
         target, link = self.path("target", "old"), self.path("link")
