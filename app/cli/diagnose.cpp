@@ -51,12 +51,12 @@ void complain_of(const report::Report& report, bool quiet) {
 class Shown {
  public:
   Shown(const RunOptions& run, std::size_t cases, std::size_t to_run)
-      : live_(run.format == Format::text && cases > 1 && !run.quiet && to_run == cases), text_(text_options(run)), progress_(run.quiet) {}
+      : live_(run.format == Format::text && cases > 1 && !run.quiet && to_run == cases), run_(run), text_(text_options(run)), progress_(run.quiet) {}
 
   void update(const session::BatchProgress& p) {
     if (p.finished && live_) {
       progress_.clear();
-      print(text_.verbosity > 0 ? report::render_case(*p.finished, text_) + "\n" : report::render_case_line(*p.finished, text_));
+      print(shown_text(text_.verbosity > 0 ? report::render_case(*p.finished, text_) + "\n" : report::render_case_line(*p.finished, text_), run_));
     }
     progress_.update(p.done, p.total);
   }
@@ -65,6 +65,7 @@ class Shown {
 
  private:
   bool live_;
+  const RunOptions& run_;
   report::TextOptions text_;
   Progress progress_;
 };

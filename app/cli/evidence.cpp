@@ -113,8 +113,8 @@ int run_diff(const Invocation& in) {
     return 2;
   }
   const auto text = [&](Format format) {
-    return format == Format::json ? evidence::to_json(*difference).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"
-           : format == Format::md ? evidence::to_markdown(*difference) : evidence::to_text(*difference, in.run.verbosity > 0);
+    return shown_text(format == Format::json ? evidence::to_json(*difference).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"
+           : format == Format::md ? evidence::to_markdown(*difference) : evidence::to_text(*difference, in.run.verbosity > 0), in.run);
   };
   print(text(in.run.format));
   int code = 0;

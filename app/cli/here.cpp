@@ -179,11 +179,11 @@ int run_devices(const Invocation& in) {
   if (in.run.format == Format::json) {
     Json out = Json::array();
     for (const facts::DeviceProfile& p : shown) out.push_back(profile_json(p));
-    print(out.dump(2) + "\n");
+    print(shown_text(out.dump(2) + "\n", in.run));
     return 0;
   }
   if (!list) {
-    for (const facts::DeviceProfile& p : shown) print(profile_text(p) + state);
+    for (const facts::DeviceProfile& p : shown) print(shown_text(profile_text(p) + state, in.run));
     return 0;
   }
   const facts::Machine& m = facts::machine();
@@ -195,7 +195,7 @@ int run_devices(const Invocation& in) {
 }
 
 int run_backends(const Invocation& in) {
-  print(in.run.format == Format::json ? backends_json().dump(2) + "\n" : backends_text(in.run));
+  print(shown_text(in.run.format == Format::json ? backends_json().dump(2) + "\n" : backends_text(in.run), in.run));
   return 0;
 }
 

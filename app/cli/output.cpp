@@ -14,6 +14,7 @@
 
 #include "backends/environment.hpp"
 #include "core/version.hpp"
+#include "report/texts.hpp"
 
 namespace dd::cli {
 namespace {
@@ -128,7 +129,11 @@ report::Report new_report(const std::vector<std::string>& argv, const RunOptions
   return r;
 }
 
-int write_report(const report::Report& report, const RunOptions& run, bool cases_shown) {
+std::string shown_text(std::string text, const RunOptions& run) { return run.redact.value_or(false) ? backends::redacted(std::move(text)) : text; }
+
+int write_report(const report::Report& given, const RunOptions& run, bool cases_shown) {
+  report::Report report = given;
+  if (run.redact.value_or(false)) report::change_texts(report, [](std::string& text) { text = backends::redacted(std::move(text)); });
   if (run.specs_file != "-") print(cases_shown ? report::render_summary(report, text_options(run)) : rendered(report, run.format, run));
   int code = report.exit_code;
   const auto also = [&](const std::optional<std::string>& path, Format format) {

@@ -116,7 +116,7 @@ constexpr RunOption table[] = {
        r.kernels.emplace_back(t);
        return {};
      }},
-    {{"Output", "--redact", "", F, "[=off]", "", "hide host, user and home paths", ""}, reporting | of(Verb::env, Verb::backends, Verb::devices), [](RunOptions& r, Text t) { return set(r.redact, spec::parse_switch(t), "nothing, or =off"); }},
+    {{"Output", "--redact", "", F, "[=off]", "", "hide host, user and private paths, also in what a report repeats of the call (env hides them by itself)", ""}, reporting | of(Verb::env, Verb::backends, Verb::devices), [](RunOptions& r, Text t) { return set(r.redact, spec::parse_switch(t), "nothing, or =off"); }},
     {{"Output", "--color", "", V, "auto|always|never", "auto", "colour in text (NO_COLOR is obeyed)", "never"}, everywhere & ~of(Verb::completion, Verb::man), [](RunOptions& r, Text t) { return set_enum(r.color, t); }},
     {{"Output", "-v", "--verbose", R, "", "", "say more; twice for even more", ""}, everywhere,
      [](RunOptions& r, Text) -> std::string {

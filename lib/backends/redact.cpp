@@ -79,7 +79,7 @@ void hide_paths(std::string& text) {
 }  // namespace
 
 std::string redacted(std::string text) {
-  const std::string home = home_folder(), user = user_name();
+  const std::string home = home_folder();
   if (home.size() > 1)
     for (std::size_t at = 0; (at = text.find(home, at)) != std::string::npos;) {
       const std::size_t end = at + home.size();
@@ -91,7 +91,8 @@ std::string redacted(std::string text) {
       }
     }
   hide_paths(text);
-  replace_word(text, host_name(), "<host>");
+  static const std::string host = host_name(), user = user_name();  // asking the system costs more than the search
+  replace_word(text, host, "<host>");
   if (user != "root") replace_word(text, user, "<user>");
   return text;
 }

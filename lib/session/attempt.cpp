@@ -10,6 +10,7 @@
 #include "compare/guard.hpp"
 #include "ops/tensor/convert.hpp"
 #include "session/safetensors.hpp"
+#include "session/verdict.hpp"
 
 namespace dd::session {
 namespace {
@@ -42,6 +43,14 @@ void add_gradients(report::Comparison& c, std::vector<report::Gradient> gradient
 Outcome judged(const report::Comparison& c) {
   if (c.verdict == "off") return Outcome::off;
   return c.verdict == "close" ? Outcome::matched : Outcome::mistrusted;
+}
+
+// A call that was close once and then crashed, hung or ran out of memory is a fault of the backend all the same.
+void take_fault(const Reply& again, const char* where, report::Attempt& a) {
+  if (!faulted(outcome_of(again))) return;
+  a.outcome = outcome_of(again);
+  a.error = error_of(again);
+  if (a.error) a.error->text = fmt::format("{}, after a first run that was close: {}", where, a.error->text);
 }
 
 }  // namespace
@@ -166,6 +175,7 @@ report::Attempt CaseRun::attempt(const AttemptRequest& request, const ops::cases
   const Reply timed = run(request, true);
   if (timed.ending == Ending::interrupted) interrupted_ = true;
   if (outcome_of(timed) != Outcome::matched || !timed.done.timing) {
+    take_fault(timed, "under the clock", a);
     a.evidence.notes.push_back("no timing: " + (error_of(timed) ? error_of(timed)->text : std::string("the worker gave none")));
     return a;
   }
@@ -213,19 +223,30 @@ void ExactPass::prepare() {
   else run_ = std::move(*run);
 }
 
-std::string ExactPass::check(const AttemptRequest& request) {
-  if (!applies()) return {};
+void ExactPass::check(const AttemptRequest& request, report::Attempt& attempt) {
+  if (!applies()) return;
   if (!prepared_) prepare();
-  if (!run_) return why_not_;
+  std::string& said = attempt.comparison->exact_pass;
+  if (!run_) {
+    said = why_not_;
+    return;
+  }
   const Reply reply = run_->run(request, false);
-  if (outcome_of(reply) != Outcome::matched) return "not run: " + (error_of(reply) ? error_of(reply)->text : std::string("no result"));
+  if (outcome_of(reply) != Outcome::matched) {
+    said = "not run: " + (error_of(reply) ? error_of(reply)->text : std::string("no result"));
+    take_fault(reply, "on small integers", attempt);
+    return;
+  }
   const core::Tensor out = contiguous_copy(run_->output());
   std::int64_t differing = 0;
   for (std::size_t i = 0; i < reference_.values.size(); ++i) {
     const double want = ops::round_to(reference_.values[i], out.dtype);
     differing += ops::load(out.data(), out.dtype, static_cast<std::int64_t>(i)) != want;
   }
-  return differing == 0 ? "exact" : fmt::format("{} of {} differ", differing, reference_.values.size());
+  said = differing == 0 ? "exact" : fmt::format("{} of {} differ", differing, reference_.values.size());
+  if (differing == 0) return;
+  attempt.outcome = Outcome::off;
+  attempt.comparison->verdict = "off";
 }
 
 }  // namespace dd::session

@@ -72,8 +72,9 @@ class ExactPass {
  public:
   ExactPass(const spec::OpSpec& spec, std::string spec_json, const Settings& settings, Supervisor& supervisor, std::shared_ptr<Scratch> scratch);
   ~ExactPass();
-  // "exact", "3 of 64 differ", why it was not run, or empty for calls without an exact pass.
-  std::string check(const AttemptRequest& request);
+  // Into exact_pass of a matched attempt: "exact", "3 of 64 differ" (then it is off), why it was not run, or empty for calls
+  // without an exact pass. A backend that crashes, hangs or runs out of memory over it has not matched.
+  void check(const AttemptRequest& request, report::Attempt& attempt);
 
  private:
   bool applies() const;

@@ -10,6 +10,7 @@
 #include "session/estimate.hpp"
 #include "session/memory.hpp"
 #include "session/interrupt.hpp"
+#include "session/save.hpp"
 #include "session/verdict.hpp"
 
 namespace dd::session {
@@ -29,7 +30,13 @@ class Batch {
  public:
   Batch(const std::vector<BatchItem>& items, const Services& services, Settings settings, int jobs,
         const std::function<void(const BatchProgress&)>& progress)
-      : items_(items), services_(services), settings_(std::move(settings)), jobs_(jobs), progress_(progress), slots_(items.size()) {}
+      : items_(items), services_(services), settings_(std::move(settings)), jobs_(jobs), progress_(progress), slots_(items.size()) {
+    if (!settings_.save_folder) return;
+    std::vector<std::string> ids;
+    for (const BatchItem& item : items) ids.push_back(item.id);
+    prefixes_ = file_prefixes(ids);
+    remove_saved(*settings_.save_folder, prefixes_);
+  }
 
   BatchResult run() {
     if (jobs_ == 1) {
@@ -50,18 +57,22 @@ class Batch {
   void serve() {
     Supervisor supervisor(limits_of(settings_));
     for (std::size_t i = next_++; i < items_.size() && stop_signal() == 0; i = next_++) {
-      report::Case c = items_[i].spec ? one(items_[i], supervisor) : unreadable(items_[i]);
+      report::Case c = items_[i].spec ? one(i, supervisor) : unreadable(items_[i]);
       finish(i, std::move(c));
     }
   }
 
-  report::Case one(const BatchItem& item, Supervisor& supervisor) {
+  report::Case one(std::size_t index, Supervisor& supervisor) {
+    const BatchItem& item = items_[index];
     const auto scratch = shared_scratch(*item.spec);
     if (!scratch) {
       BatchItem failed{item.id, std::nullopt, scratch.problems()};
       return unreadable(failed);
     }
-    return diagnose(*item.spec, item.id, services_, settings_, supervisor, *scratch);
+    if (prefixes_.empty()) return diagnose(*item.spec, item.id, services_, settings_, supervisor, *scratch);
+    Settings own = settings_;
+    own.save_prefix = prefixes_[index];
+    return diagnose(*item.spec, item.id, services_, own, supervisor, *scratch);
   }
 
   // One folder for all, unless a case does not fit where it is.
@@ -101,6 +112,7 @@ class Batch {
   std::atomic<std::size_t> next_{0};
   std::mutex mutex_;
   std::vector<std::optional<report::Case>> slots_;
+  std::vector<std::string> prefixes_;  // of the files that --save-tensors writes
   std::shared_ptr<Scratch> scratch_;
   std::size_t done_ = 0, told_ = 0;
 };

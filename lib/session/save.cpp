@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstring>
 #include <filesystem>
+#include <set>
 
 #include "session/safetensors.hpp"
 
@@ -19,10 +22,41 @@ core::Tensor doubles(const std::vector<double>& values, std::vector<std::int64_t
 
 }  // namespace
 
-TensorSaver::TensorSaver(std::string folder, const std::string& case_id, std::string spec_json, report::Case& c)
-    : folder_(std::move(folder)), spec_json_(std::move(spec_json)), case_(c) {
-  // A case id may be "file:line" with any path in it.
-  for (char ch : "case-" + case_id) prefix_ += std::isalnum(static_cast<unsigned char>(ch)) || ch == '-' || ch == '.' ? ch : '_';
+std::vector<std::string> file_prefixes(std::span<const std::string> case_ids) {
+  constexpr std::size_t longest = 120;  // of 255 that file systems allow; role and ending follow
+  std::vector<std::string> out;
+  std::set<std::string> taken;
+  for (const std::string& id : case_ids) {
+    // A case id may be "file:line" with any path in it; the folders are left out.
+    const std::string name = id.substr(id.rfind('/') + 1);
+    std::string clean;
+    for (char ch : name.substr(name.size() - std::min(name.size(), longest))) clean += std::isalnum(static_cast<unsigned char>(ch)) || ch == '-' || ch == '.' ? ch : '_';
+    std::string prefix = "case-" + clean;
+    for (int n = 2; !taken.insert(prefix).second; ++n) prefix = fmt::format("case-{}-{}", clean, n);
+    out.push_back(std::move(prefix));
+  }
+  return out;
+}
+
+void remove_saved(const std::string& folder, std::span<const std::string> prefixes) {
+  std::error_code ignored;
+  const std::set<std::string_view> ours(prefixes.begin(), prefixes.end());
+  std::vector<std::filesystem::path> stale;
+  for (std::filesystem::directory_iterator at(folder, ignored), end; at != end; at.increment(ignored)) {
+    const std::string name = at->path().filename().string();
+    if (!name.ends_with(".safetensors")) continue;
+    // Prefixes hold dots as well as roles do.
+    for (std::size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1))
+      if (ours.contains(std::string_view(name).substr(0, dot))) {
+        stale.push_back(at->path());
+        break;
+      }
+  }
+  for (const auto& path : stale) std::filesystem::remove(path, ignored);
+}
+
+TensorSaver::TensorSaver(std::string folder, std::string prefix, std::string spec_json, report::Case& c)
+    : folder_(std::move(folder)), prefix_(std::move(prefix)), spec_json_(std::move(spec_json)), case_(c) {
   std::error_code ignored;
   std::filesystem::create_directories(folder_, ignored);
 }

@@ -39,6 +39,7 @@ struct Settings {
   int threads = 0;                            // of one attempt; 0: all
   std::optional<BenchPlan> bench;
   std::optional<std::string> save_folder;     // --save-tensors
+  std::string save_prefix = "case";           // of the files of one case; a batch gives each its own
   std::vector<Requirement> requirements;
   bool unknown_passes = false;                // --unknown pass
   bool with_met = false;                      // findings that are met as well

@@ -213,12 +213,14 @@ bool tested(const Case& c) {
   return false;
 }
 
+bool faulted(Outcome o) { return o == Outcome::crashed || o == Outcome::timed_out || o == Outcome::out_of_memory; }
+
 int exit_code_of(const Case& c, bool forced) {
   if (!c.problems.empty()) return 2;
   bool fault = false, off = false;
   for (const Candidate& candidate : c.candidates)
     for (const Attempt& a : candidate.attempts) {
-      fault = fault || a.outcome == Outcome::crashed || a.outcome == Outcome::timed_out || a.outcome == Outcome::out_of_memory;
+      fault = fault || faulted(a.outcome);
       off = off || a.outcome == Outcome::off;
     }
   if (fault) return 4;

@@ -21,6 +21,8 @@ int exit_code_of(const report::Case& c, bool forced);
 int exit_code_of(std::span<const report::Case> cases);
 // Whether something was judged: a result that is close or off.
 bool tested(const report::Case& c);
+// It crashed, hung or ran out of memory.
+bool faulted(report::Outcome outcome);
 report::Summary summarize(std::span<const report::Case> cases);
 
 }  // namespace dd::session

@@ -7,6 +7,7 @@
 
 #include "dispatch/asked.hpp"
 #include "facts/derive.hpp"
+#include "report/texts.hpp"
 #include "session/ask.hpp"
 #include "session/findings.hpp"
 #include "session/fix.hpp"
@@ -308,9 +309,7 @@ report::Case what_if(const spec::OpSpec& spec, const std::string& id, const Fram
   if (target) placed.context.target = target->name;
   if (options.canonical && !options.brief) c.spec_json = options.canonical(placed);
   if (options.repro) c.repro = options.repro(placed);
-  const std::size_t space = c.repro.find(' ');
-  c.title = space == std::string::npos ? c.repro : c.repro.substr(space + 1);
-  if (c.title.size() > 100) c.title = c.title.substr(0, 97) + "...";
+  c.title = report::title_of(c.repro);
   if (!framework.serves(placed)) {
     c.problems.push_back(fmt::format("{} has no dispatcher for this operator", framework.name()));
     c.verdict.summary = c.problems.back();

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import signal
 import struct
 import subprocess
@@ -46,6 +47,13 @@ def read_safetensors(path):
             kind = {"F64": "d", "F32": "f", "F16": "e"}[entry["dtype"]]
             out[name] = (entry["shape"], [x[0] for x in struct.iter_unpack("<" + kind, data[8 + size + begin:8 + size + end])])
     return out
+
+
+def npy(kind, shape, data):
+    """A NumPy file, as its format says."""
+    header = repr({"descr": kind, "fortran_order": False, "shape": tuple(shape)}).encode()
+    header += b" " * (-(len(header) + 11) % 64) + b"\n"
+    return b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header + data
 
 
 def attempts(case):
@@ -124,6 +132,27 @@ class Whole(unittest.TestCase):
         self.assertLess(max(abs(a - b) for a, b in zip(want[1], got[1])), 1e-4)
         for role in ("q", "k", "v"):
             self.assertIn(role, saved)
+
+    def test_saved_tensors_of_one_case_are_kept_from_those_of_others(self):
+        names = [os.path.join(self.folder.name, name) for name in ("a b.txt", "a_b.txt")]
+        for name, shape in zip(names, ("1x1x4x8", "1x1x6x8")):
+            pathlib.Path(name).write_text(f"sdpa --q {shape}\n")
+        folder = os.path.join(self.folder.name, "tensors")
+        cases = report("run", *names, names[0], "--jobs", "2", "--save-tensors", folder)[1]["cases"]
+        self.assertEqual([read_safetensors(c["saved_tensors"]["q"])["q"][0] for c in cases], [[1, 1, 4, 8], [1, 1, 6, 8], [1, 1, 4, 8]])
+        files = [path for c in cases for path in c["saved_tensors"].values()]
+        self.assertEqual(len(set(files)), len(files))
+
+    def test_saved_tensors_of_a_former_run_do_not_stay(self):
+        folder = os.path.join(self.folder.name, "tensors")
+        run("sdpa", "--q", "1x1x4x8", "--mask", "float", "--save-tensors", folder)
+        self.assertIn("case-1.mask.safetensors", os.listdir(folder))
+        others = ("notes.txt", "case-1.txt", "case-10.q.safetensors")
+        for other in others:
+            pathlib.Path(folder, other).write_text("mine")
+        _, r, _ = report("sdpa", "--q", "1x1x4x8", "--save-tensors", folder)
+        saved = {os.path.basename(path) for path in r["cases"][0]["saved_tensors"].values()}
+        self.assertEqual(set(os.listdir(folder)), saved | set(others))
 
     def test_ctrl_c_prints_what_is_done_and_leaves_nothing(self):
         path = os.path.join(self.folder.name, "batch.txt")
@@ -381,6 +410,26 @@ class Places(unittest.TestCase):
         self.assertEqual(len(lines), 1002)
         self.assertIn("the rest is not shown", lines[1000])
 
+    def test_redacted_reports_hold_no_private_path(self):
+        home = self.path("home of somebody")
+        os.mkdir(home)
+        mask = self.path("home of somebody/mask.npy", npy("|b1", (16, 16), b"\1" * 256))
+        lines = self.path("home of somebody/two.txt", f"sdpa --q 1x2x16x16 --mask bool:16x16 --mask-content '{mask}'\n" * 2)
+        env = {"HOME": home}
+        call = (*self.SMALL, "--mask", "bool:16x16", "--mask-content", mask)
+        files = {option: os.path.join(home, "report" + option) for option in ("--json", "--md", "--junit")}
+        saved = ("--save-tensors", os.path.join(home, "tensors"))
+        for words in (call, ("run", lines), (*call, "--target", "h100-sxm", "--framework", "torch", "--torch-version", "2.6.0")):
+            for more in ((), ("-v",)):
+                out = run(*words, *more, *saved, *sum(files.items(), ()), "--redact", env=env)[1]
+                texts = {"text": out, **{option: pathlib.Path(path).read_text() for option, path in files.items()}}
+                for name, text in texts.items():
+                    self.assertNotIn("somebody", text, (name, words))
+        self.assertIn("&lt;home&gt;/mask.npy", texts["--junit"])
+        self.assertIn("<home>/mask.npy", json.loads(texts["--json"])["cases"][0]["repro"])
+        # Without it the repro line runs as it is.
+        self.assertIn(mask, report(*call, env=env)[1]["cases"][0]["repro"])
+
     def test_a_link_stays_a_link(self):
         target, link = self.path("target", "old"), self.path("link")
         os.symlink(target, link)
@@ -448,9 +497,66 @@ class Places(unittest.TestCase):
         self.assertIn("devices: unknown target", err)
 
 
+# A BLAS that is right until its operands are whole numbers, or from its fourth product on.
+FAULTY_BLAS = r"""
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+const char* openblas_get_config(void) { return "OpenBLAS 0.3.99 for tests"; }
+const char* openblas_get_corename(void) { return "Haswell"; }
+void openblas_set_num_threads(int n) { (void)n; }
+void cblas_dgemm(void) { abort(); }
+void cblas_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float* a, int lda, const float* b, int ldb, float beta, float* c, int ldc) {
+  static int calls = 0;
+  const char* fault = getenv("FAULT");
+  ++calls;
+  if (strstr(fault, "late") ? calls > 3 : a[0] == (int)a[0]) {
+    if (strstr(fault, "crash")) abort();
+    for (;;) pause();
+  }
+  for (int i = 0; i < m; ++i)
+    for (int j = 0; j < n; ++j) {
+      double sum = 0;
+      for (int t = 0; t < k; ++t) sum += (double)(ta == 111 ? a[i * lda + t] : a[t * lda + i]) * (tb == 111 ? b[t * ldb + j] : b[j * ldb + t]);
+      c[i * ldc + j] = (float)(alpha * sum);
+    }
+}
+"""
+
+
+def faulty_blas(folder):
+    """Path of the library, or None where there is no C compiler."""
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if not compiler:
+        return None
+    source, library = os.path.join(folder, "blas.c"), os.path.join(folder, "libblas.so")
+    pathlib.Path(source).write_text(FAULTY_BLAS)
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True, timeout=120)
+    return library
+
+
 class Hostile(unittest.TestCase):
     """Surroundings and inputs that want to break the run: each is said, none passes for success."""
     SMALL = ("sdpa", "--q", "1x2x16x16")
+
+    def test_a_fault_after_a_run_that_was_close_is_4(self):
+        with tempfile.TemporaryDirectory() as folder:
+            library = faulty_blas(folder)
+            if not library:
+                self.skipTest("no C compiler")
+            product = ("gemm", "--x", "8x8", "--w", "8x8", "--timeout", "2")
+            for fault, more, outcome, where in (("hang", (), "timed-out", "on small integers"), ("crash", (), "crashed", "on small integers"),
+                                                ("late crash", ("--bench",), "crashed", "under the clock")):
+                env = {"DD_OPENBLAS": library, "FAULT": fault}
+                code, r, _ = report(*product, *more, env=env)
+                self.assertEqual(code, 4, fault)
+                attempt = attempts(r["cases"][0])["cpu-blas", "force"]
+                self.assertEqual(attempt["outcome"], outcome, fault)
+                self.assertTrue(attempt["error"]["text"].startswith(where), attempt["error"])
+                self.assertEqual(attempt["comparison"]["verdict"], "close")
+                code, out, _ = run(*product, *more, "--force", "cpu-blas", env=env)
+                self.assertEqual(code, 4, fault)
+                self.assertIn(f"{outcome}: {where}, after a first run that was close", out)
 
     def test_output_that_is_lost_is_no_success(self):
         for words in (self.SMALL, (*self.SMALL, "--format", "json"), ("rules",), ("--help",), ("env",)):

@@ -37,7 +37,7 @@ std::string candidates(const Case& c) {
     for (const Finding& f : k.findings)
       if (f.status != "met") ids.push_back(f.id);
     const auto line = [&](const Attempt* a) {
-      const std::string error = a && a->comparison ? fmt::format("{} ({})", human_number(a->comparison->absolute.value),
+      const std::string error = a && a->comparison && !a->error ? fmt::format("{} ({})", human_number(a->comparison->absolute.value),
                                                                  human_number(a->comparison->absolute.limit))
                                 : a && a->error ? a->error->text : "";
       out += row({k.backend, k.eligibility, std::string(core::to_text(k.grade)), a ? a->policy : "", a ? a->mode : "",

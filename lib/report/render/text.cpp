@@ -76,7 +76,7 @@ void attempt_lines(Writer& w, const Candidate& c, std::size_t width, bool with_m
   const std::string name = fmt::format("  {:<{}}", c.backend, width);
   const auto row = [&](const Attempt& a, std::string_view policy, bool first) {
     const std::string outcome = w.ink(fmt::format("{:<14}", core::to_text(a.outcome)), ink_of(a.outcome));
-    std::string detail = a.comparison ? comparison_text(*a.comparison) : error_text(a, w.options().verbosity > 0);
+    std::string detail = a.comparison && !a.error ? comparison_text(*a.comparison) : error_text(a, w.options().verbosity > 0);
     if (a.timing && a.timing->runs > 0)
       detail += timing_text(*a.timing);
     const std::string eligibility = first ? fmt::format("{:<9}", c.eligibility) : std::string(9, ' ');

@@ -142,6 +142,7 @@ TEST_CASE("a pinned or outdated kernel set is told apart") {
   }
   REQUIRE((pinned && outdated));
   facts::FactSet f;
+  f.set(Id::blas_available, true);
   f.set(Id::cpu_isa, "avx512");
   f.set(Id::blas_core_isa, "avx2");
   f.set(Id::blas_core_pinned, true);
@@ -154,6 +155,14 @@ TEST_CASE("a pinned or outdated kernel set is told apart") {
   CHECK(rules::status(*outdated, f) == rules::Truth::met);
   f.clear(Id::blas_core_isa);
   CHECK(rules::status(*outdated, f) == rules::Truth::unknown);
+  // A library that is not there picked nothing.
+  f.set(Id::blas_available, false);
+  f.set(Id::blas_core_isa, facts::NotApplicable{});
+  for (const bool by_variable : {false, true}) {
+    f.set(Id::blas_core_pinned, by_variable);
+    CHECK(rules::status(*pinned, f) == rules::Truth::met);
+    CHECK(rules::status(*outdated, f) == rules::Truth::met);
+  }
 }
 
 TEST_CASE("versions from file names") {
