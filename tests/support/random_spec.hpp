@@ -91,7 +91,8 @@ class RandomSpec {
     if (chance(5)) random_place(a.out, result);
     if (chance(2)) a.mask = mask(a);
     a.is_causal = chance(3);
-    a.causal_align = chance(4) ? spec::CausalAlign::bottom_right : spec::CausalAlign::top_left;
+    const bool triangle = a.is_causal || (a.mask && a.mask->content == "causal");
+    a.causal_align = triangle && chance(4) ? spec::CausalAlign::bottom_right : spec::CausalAlign::top_left;
     if (chance(4)) a.scale = pick({0.0, -0.5, 0.1, 1e-300, 1.0 / 3.0});
     a.dropout_p = chance(4) ? pick({0.1, 0.25, 0.999}) : 0.0;
     a.requires_grad = chance(4);
@@ -119,6 +120,8 @@ class RandomSpec {
       if (chance(4)) extent = 1;
     const std::int64_t keys = spec::attention_dims(a.k.shape).length;
     m.content = pick<std::string>({"causal", "padding:" + std::to_string(upto(keys)), "window:3", "zeros", "random", "my mask's $file.npy"});
+    const bool folded = m.shape.back() == 1 || m.shape.size() < 2 || m.shape[m.shape.size() - 2] == 1;
+    if (folded && m.content != "random" && !m.content.ends_with(".npy")) m.content = "zeros";
     m.requires_grad = m.dtype != DType::boolean && chance(3);
     if (chance(3)) random_strides(m, m.shape, false);
     if (chance(4)) m.offset = upto(9);

@@ -41,7 +41,7 @@ using Fields = std::vector<std::string>;
 
 // Commands that single options can be added to; the first that takes an option tests it.
 const std::map<spec::Op, std::vector<std::string>> bases = {
-    {spec::Op::sdpa, {"sdpa --q 1x8x256x64", "sdpa --sq 256 --d 64", "sdpa --h 8 --sq 256 --d 64 --gqa", "sdpa --d 64", "sdpa --sq 256", "sdpa", "sdpa --q 1x8x256x64 --mask float"}},
+    {spec::Op::sdpa, {"sdpa --q 1x8x256x64", "sdpa --sq 256 --d 64", "sdpa --h 8 --sq 256 --d 64 --gqa", "sdpa --d 64", "sdpa --sq 256", "sdpa", "sdpa --q 1x8x256x64 --mask float", "sdpa --q 1x8x256x64 --causal"}},
     {spec::Op::gemm, {"gemm --x 16x64 --w 64x32", "gemm --n 32 --k 64", "gemm --m 16 --k 64", "gemm --m 16 --n 32", "gemm --m 16 --n 32 --k 64", "gemm --x 16x64", "gemm --w 64x32", "gemm --x 16x64 --w 64x32 --bias"}},
 };
 
