@@ -96,6 +96,24 @@ std::string folder_trouble(const std::string& folder) {
 // A sound call of the verb, whose candidates stand for those of one that cannot be read.
 core::Result<spec::OpSpec> sound_call(bool attention) { return parse_batch_line(attention ? "sdpa --q 1x1x1x8" : "gemm --x 1x8 --w 8x8"); }
 
+// Files that two options name, however they spell it: the later one would replace the other. A device takes both.
+void add_meetings(const RunOptions& run, core::Problems& problems) {
+  struct Taken {
+    const char* option;
+    fs::path path;
+  };
+  std::vector<Taken> taken;
+  for (const auto& [option, file] : {std::pair{"--json", &run.json_file}, {"--md", &run.md_file}, {"--junit", &run.junit_file}, {"--specs", &run.specs_file}}) {
+    if (!*file || **file == "-") continue;
+    std::error_code error;
+    if (fs::is_character_file(**file, error)) continue;
+    const fs::path path = fs::weakly_canonical(fs::absolute(**file, error), error);
+    const auto same = std::find_if(taken.begin(), taken.end(), [&](const Taken& t) { return t.path == path || fs::equivalent(t.path, path, error); });
+    if (same != taken.end()) problems.push_back({option, spec::excerpt(**file), fmt::format("another file than that of {}", same->option), "two results would be written into one file", {}, 0});
+    else taken.push_back({option, path});
+  }
+}
+
 core::Problems output_problems(const Invocation& in) {
   const RunOptions& run = in.run;
   core::Problems problems;
@@ -108,6 +126,7 @@ core::Problems output_problems(const Invocation& in) {
   check("--junit", run.junit_file, "a file that can be written", file_trouble);
   check("--specs", run.specs_file, "a file that can be written", file_trouble);
   check("--record", run.record_file, "a file that can be written", file_trouble);
+  add_meetings(run, problems);
   check("--save-tensors", run.save_tensors, "a folder that can be written to, or made", folder_trouble);
   return problems;
 }

@@ -11,14 +11,8 @@ namespace dd::cli {
 
 int run_rules(const Invocation& in) {
   const auto all = backends::catalogue().all();
-  switch (in.run.format) {
-    case Format::json: print(rules::rules_json(all)); return 0;
-    case Format::md: print(rules::rules_markdown(all)); return 0;
-    case Format::text: print(rules::rules_text(all)); return 0;
-    case Format::junit: break;
-  }
-  complain("error: --format: rules are printed as text, md or json (seen junit)");
-  return 2;
+  print(in.run.format == Format::json ? rules::rules_json(all) : in.run.format == Format::md ? rules::rules_markdown(all) : rules::rules_text(all));
+  return 0;
 }
 
 int run_explain(const Invocation& in) {

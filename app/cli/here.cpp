@@ -1,5 +1,6 @@
 // backends, devices and env: what is here.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <chrono>
 #include <fstream>
@@ -140,6 +141,36 @@ int refuse_device(core::Problems problems, int code) {
   return code;
 }
 
+// The processor in the form of a profile: what was measured here, and from where.
+Json host_json() {
+  const facts::Machine& m = facts::machine();
+  Json fields = Json::object();
+  const auto add = [&](const char* name, Json value, const char* source) { fields[name] = {{"value", std::move(value)}, {"source", source}}; };
+  add("isa", m.isa, "cpuid");
+  add("isa_levels", m.isa_levels, "cpuid");
+  add("threads", m.threads, "affinity and cgroup quota");
+  add("logical_cpus", m.logical_cpus, "system");
+  if (m.cgroup_cpus) add("cgroup_cpus", *m.cgroup_cpus, "cgroup");
+  if (m.memory_total) add("memory_total_bytes", *m.memory_total, "/proc/meminfo");
+  if (m.memory_available) add("memory_available_bytes", *m.memory_available, "system, cgroup and limits");
+  if (m.address_space) add("address_space_left_bytes", *m.address_space, "ulimit -v");
+  return {{"name", "host"}, {"title", m.cpu_model.empty() ? "processor unknown" : m.cpu_model}, {"architecture", m.architecture}, {"device_type", "cpu"}, {"fields", fields}};
+}
+
+std::string host_text() {
+  const Json host = host_json();
+  std::string out = fmt::format("host  {}, {}\n", host["title"].get<std::string>(), host["architecture"].get<std::string>());
+  for (const auto& [name, field] : host["fields"].items()) {
+    const Json& value = field["value"];
+    std::string text = value.dump();
+    if (value.is_string()) text = value.get<std::string>();
+    if (value.is_array()) text = fmt::format("{}", fmt::join(value.get<std::vector<std::string>>(), " "));
+    if (name.ends_with("_bytes")) text = report::human_bytes(value.get<std::int64_t>());
+    out += fmt::format("  {:<28}{:<16} {}\n", name, text, field["source"].get<std::string>());
+  }
+  return out;
+}
+
 // The GPUs of this machine, or why there is none.
 std::string gpus_text() {
   const cuda::LibraryRecord& driver = cuda::library(cuda::Library::driver);
@@ -160,7 +191,12 @@ int run_devices(const Invocation& in) {
   if (in.run.record_file) return record_device(in);
   std::vector<facts::DeviceProfile> shown;
   std::string state;  // of a GPU that is here: driver, clocks, throttling, MIG
+  bool host = false;
   for (const std::string& name : in.arguments) {
+    if (name == "host" || name == "cpu") {
+      host = true;
+      continue;
+    }
     if (const auto ordinal = spec::gpu_ordinal(name)) {
       const auto here = profile_of_gpu(*ordinal);
       auto profile = here ? facts::parse_profile(here->dump(), name) : core::Result<facts::DeviceProfile>(here.problems());
@@ -178,11 +214,13 @@ int run_devices(const Invocation& in) {
   if (list) shown = facts::known_profiles();
   if (in.run.format == Format::json) {
     Json out = Json::array();
+    if (host) out.push_back(host_json());
     for (const facts::DeviceProfile& p : shown) out.push_back(profile_json(p));
     print(shown_text(out.dump(2) + "\n", in.run));
     return 0;
   }
   if (!list) {
+    if (host) print(host_text());
     for (const facts::DeviceProfile& p : shown) print(shown_text(profile_text(p) + state, in.run));
     return 0;
   }

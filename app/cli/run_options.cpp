@@ -33,6 +33,11 @@ template <class E>
 std::string set_enum(E& slot, Text text) {
   return set(slot, core::from_text<E>(text), core::choices<E>());
 }
+std::string set_format(RunOptions& r, Text text, Text choices) {
+  const auto format = core::from_text<Format>(text);
+  const bool offered = ("|" + std::string(choices) + "|").find("|" + std::string(text) + "|") != std::string::npos;
+  return set(r.format, offered ? format : std::nullopt, std::string(choices));
+}
 std::string set_file(std::optional<std::string>& slot, Text text) {
   if (text.empty()) return "a path";
   slot = text;
@@ -103,7 +108,12 @@ constexpr RunOption table[] = {
     {{"Run", "--python", "", V, "PATH", "", "interpreter whose torch is run and whose NVIDIA wheels come first", "/usr/bin/python3"}, diagnosing | of(Verb::backends, Verb::env), [](RunOptions& r, Text t) { return set_file(r.python, t); }},
     {{"Run", "--lib-dir", "", R, "DIR", "", "folder of NVIDIA's libraries, and no other place; repeatable", "/opt/cuda/lib64"}, diagnosing | of(Verb::backends, Verb::env, Verb::devices), set_lib_dir},
     {{"Run", "--save-tensors", "", V, "DIR", "", "write inputs, mask, reference and outputs as safetensors", "tensors"}, diagnosing, [](RunOptions& r, Text t) { return set_file(r.save_tensors, t); }},
-    {{"Output", "--format", "", V, "text|json|md|junit", "text", "what standard output gets", "json"}, everywhere & ~of(Verb::completion, Verb::man, Verb::record), [](RunOptions& r, Text t) { return set_enum(r.format, t); }},
+    // Cases alone make a JUnit file, and what is here is no document.
+    {{"Output", "--format", "", V, "text|json|md|junit", "text", "what standard output gets", "json"}, diagnosing | of(Verb::none), [](RunOptions& r, Text t) { return set_format(r, t, "text|json|md|junit"); }},
+    {{"Output", "--format", "", V, "text|json|md", "text", "what standard output gets of evidence and rules", "json"}, reading | of(Verb::diff, Verb::rules, Verb::explain),
+     [](RunOptions& r, Text t) { return set_format(r, t, "text|json|md"); }},
+    {{"Output", "--format", "", V, "text|json", "text", "what standard output gets of backends, devices and env", "json"}, of(Verb::backends, Verb::devices, Verb::env),
+     [](RunOptions& r, Text t) { return set_format(r, t, "text|json"); }},
     {{"Output", "--json", "", V, "FILE", "", "also write the report as JSON (- is standard output)", "report.json"}, reporting, [](RunOptions& r, Text t) { return set_file(r.json_file, t); }},
     {{"Output", "--md", "", V, "FILE", "", "also write the report as Markdown (- is standard output)", "report.md"}, reporting, [](RunOptions& r, Text t) { return set_file(r.md_file, t); }},
     {{"Output", "--junit", "", V, "FILE", "", "also write the report as JUnit XML (- is standard output)", "report.xml"}, diagnosing, [](RunOptions& r, Text t) { return set_file(r.junit_file, t); }},
@@ -140,7 +150,7 @@ constexpr VerbInfo verb_table[] = {
     {Verb::explain, "explain", "[ID]", 0, 1, 0, "one rule in full, or all of them"},
     {Verb::rules, "rules", "", 0, 0, 0, "all rules in short"},
     {Verb::backends, "backends", "", 0, 0, 0, "backends, and why any is unavailable"},
-    {Verb::devices, "devices", "[NAME]", 0, 1, 0, "device profiles; cuda:N shows the GPU that is here"},
+    {Verb::devices, "devices", "[NAME]", 0, 1, 0, "device profiles; host and cuda:N show what is here"},
     {Verb::env, "env", "", 0, 0, 0, "the environment record, safe to paste"},
     {Verb::diff, "diff", "A B", 2, 2, 0, "compare two traces, logs or reports: what changed its path, what got slower"},
     {Verb::completion, "completion", "bash|zsh|fish", 1, 1, 0, "print a shell completion script"},

@@ -196,7 +196,7 @@ struct Case {
 };
 
 struct Summary {
-  int cases = 0, fast = 0, fallback = 0, no_path = 0, wrong = 0, undetermined = 0, tested = 0;
+  int cases = 0, fast = 0, fallback = 0, no_path = 0, wrong = 0, undetermined = 0, errors = 0, tested = 0;  // errors: could not be run at all
 };
 
 struct TraceOperator {

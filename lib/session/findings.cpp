@@ -22,6 +22,12 @@ report::Scalar scalar(const facts::Value& value) {
       value);
 }
 
+// What is free changes from moment to moment: rules judge the bytes, a report tells what two runs of one call agree on.
+std::int64_t steady_bytes(std::int64_t bytes) {
+  const std::int64_t step = bytes >= std::int64_t{4} << 30 ? std::int64_t{1} << 30 : std::int64_t{64} << 20;
+  return bytes < step ? bytes : bytes / step * step;
+}
+
 }  // namespace
 
 report::Finding to_report(const rules::Finding& f) {
@@ -57,7 +63,9 @@ std::vector<report::Fact> to_report(const facts::FactSet& facts) {
     // A fact without a meaning for this call is not worth a line.
     if (!facts.known(id) || std::holds_alternative<facts::NotApplicable>(entry.value)) continue;
     const facts::Info& info = facts::info(id);
-    out.push_back({std::string(info.name), scalar(entry.value), std::string(info.unit), std::string(core::to_text(entry.provenance))});
+    report::Scalar value = scalar(entry.value);
+    if (auto* bytes = std::get_if<std::int64_t>(&value); bytes && id == facts::Id::memory_available) *bytes = steady_bytes(*bytes);
+    out.push_back({std::string(info.name), std::move(value), std::string(info.unit), std::string(core::to_text(entry.provenance))});
   }
   return out;
 }

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "ops/cases/mask_content.hpp"
 #include "session/safetensors.hpp"
 
 namespace dd::session {
@@ -125,6 +126,11 @@ void add_mask_content(const spec::OpSpec& spec, facts::FactSet& facts, std::vect
     for (const Problem& p : tensor.problems()) notes.push_back(core::to_text(p));
     return;
   }
+  if (a.mask->dtype == core::DType::boolean)
+    if (const auto problem = ops::cases::not_boolean(*tensor, a.mask->content)) {
+      notes.push_back(core::to_text(*problem));
+      return;
+    }
   const ops::MaskAnalysis m = ops::analyse_mask(*tensor, spec::attention_dims(a.q.shape).length, spec::attention_dims(a.k.shape).length);
   using facts::Id;
   // A triangle that only fits the lower right is not what the flag means.

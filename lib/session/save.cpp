@@ -10,6 +10,7 @@
 #include <set>
 
 #include "session/safetensors.hpp"
+#include "spec/values.hpp"
 
 namespace dd::session {
 namespace {
@@ -18,6 +19,33 @@ core::Tensor doubles(const std::vector<double>& values, std::vector<std::int64_t
   core::Tensor t = make_tensor(core::DType::f64, std::move(shape));
   std::memcpy(t.data(), values.data(), std::min(static_cast<std::size_t>(t.storage_bytes), values.size() * sizeof(double)));
   return t;
+}
+
+// How elements that this format has no type for lie in the file.
+std::string packing_of(const core::Tensor& t) {
+  if (core::info(t.dtype).bits >= 8) return {};
+  const char* sign = t.dtype == core::DType::s4 ? ", in two's complement" : t.dtype == core::DType::u4 ? ", unsigned" : "";
+  return fmt::format("{} elements of shape {}, the last axis fastest, two a byte: the even one in the low four bits, the odd one in the high four{}",
+                     core::to_text(t.dtype), spec::format_dims(t.shape), sign);
+}
+
+// What the numbers of a quantized product mean together.
+std::string quant_meaning(const spec::Gemm& g, const std::string& role) {
+  const spec::Quant& q = *g.quant;
+  const std::string n = q.group_size == 0 ? "0" : "n";  // one scale for the whole tensor
+  const std::string group = q.group_size <= 0 ? "0" : q.act_order ? "group_index[k]" : fmt::format("floor(k / {})", q.group_size);
+  const std::string at = fmt::format("[{}, {}]", group, n);
+  if (role == "w") return fmt::format("codes; weight[k, n] = ({}) * scales{}", q.zero_point ? "w[k, n] - zeros" + at : "w[k, n]", at);
+  if (role == "scales" || role == "zeros") return fmt::format("{}[group, n]: groups lie along k; weight[k, n] takes {}{}", role, role, at);
+  if (role == "group_index") return "group of every k";
+  if (role == "x_scales") return "the activation is x[..., m, k] * x_scales[0, m]";
+  return {};
+}
+
+std::string meaning_of(const spec::OpSpec& spec, const std::string& role, const core::Tensor& t) {
+  const std::string quant = !spec.is_attention() && spec.gemm().quant ? quant_meaning(spec.gemm(), role) : "";
+  const std::string packing = packing_of(t);
+  return quant + (quant.empty() || packing.empty() ? "" : "; ") + packing;
 }
 
 }  // namespace
@@ -61,20 +89,21 @@ TensorSaver::TensorSaver(std::string folder, std::string prefix, std::string spe
   std::filesystem::create_directories(folder_, ignored);
 }
 
-void TensorSaver::write(const std::string& role, const core::TensorMap& tensors, const std::string& what) {
+void TensorSaver::write(const std::string& role, const core::TensorMap& tensors, const std::string& what, const std::string& meaning) {
   const std::string path = fmt::format("{}/{}.{}.safetensors", folder_, prefix_, role);
   core::TensorMap dense;
   for (const auto& [name, tensor] : tensors) dense[name] = contiguous_copy(tensor);
   SafetensorsOptions options;
   options.aligned = false;
   options.metadata = {{"spec", spec_json_}, {"what", what}};
+  if (!meaning.empty()) options.metadata["meaning"] = meaning;
   ::unlink(path.c_str());  // a former run's file of that name is replaced
   const auto written = write_safetensors(path, dense, options);
   case_.saved_tensors[role] = written ? path : "not saved: " + core::to_text(written.problems().front());
 }
 
 void TensorSaver::inputs(const spec::OpSpec& spec, const core::TensorMap& inputs) {
-  for (const auto& [role, tensor] : inputs) write(role, {{role, tensor}}, "input " + role + ", contiguous; strides and offset as in the spec");
+  for (const auto& [role, tensor] : inputs) write(role, {{role, tensor}}, "input " + role + ", contiguous; strides and offset as in the spec", meaning_of(spec, role, tensor));
   if (spec.is_attention() && spec.attention().dropout_p > 0)
     write("dropout_keep", {{"dropout_keep", ops::cases::dropout_keep_tensor(spec)}}, "1 where the attention weight is kept, times 1/(1-p)");
 }

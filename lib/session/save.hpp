@@ -24,7 +24,7 @@ class TensorSaver {
   void output(const std::string& backend, const std::string& policy, const std::string& mode, const core::Tensor& out);
 
  private:
-  void write(const std::string& role, const core::TensorMap& tensors, const std::string& what);
+  void write(const std::string& role, const core::TensorMap& tensors, const std::string& what, const std::string& meaning = "");
   std::string folder_, prefix_, spec_json_;
   report::Case& case_;
 };

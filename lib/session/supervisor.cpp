@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -60,6 +61,13 @@ namespace {
 std::string signal_name(int signal) {
   const char* name = ::sigabbrev_np(signal);
   return name ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
+}
+
+// Libraries that ask for memory until they get it hang under such a limit.
+std::string address_space_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return {};
+  return fmt::format(" (address space is limited to {} MiB, see ulimit -v: some libraries wait for ever for memory that they cannot have)", limit.rlim_cur >> 20);
 }
 
 enum class Drained { more, end };
@@ -266,7 +274,7 @@ class Supervisor::Worker {
     reply.ending = dropped_in_attempt_ ? Ending::broken : Ending::timed_out;
     reply.code = dropped_in_attempt_ ? "protocol" : "timeout";
     reply.text = dropped_in_attempt_ ? fmt::format("no answer of at most {} bytes within {:.3g} s", line_limit, patience)
-                                     : fmt::format("no answer within {:.3g} s; the worker was killed", patience);
+                                     : fmt::format("no answer within {:.3g} s; the worker was killed{}", patience, address_space_limit());
     return true;
   }
 

@@ -89,7 +89,22 @@ void say_no_gpu(Case& c, const report::Finding& absent) {
   c.verdict.because.push_back("fix: ask about a GPU that is not here with a profile, as in --target h100-sxm; `dispatchdoctor devices` lists them");
 }
 
+// Ctrl-C came before it was known which backend serves the call.
+bool interrupted(const Case& c) {
+  if (c.decision.selected) return false;
+  return std::any_of(c.candidates.begin(), c.candidates.end(), [](const Candidate& candidate) {
+    return std::any_of(candidate.attempts.begin(), candidate.attempts.end(), [](const Attempt& a) {
+      return a.outcome == Outcome::not_tried && a.error && a.error->code == "interrupted";
+    });
+  });
+}
+
 void no_selection(Case& c) {
+  if (interrupted(c)) {
+    c.verdict.status = Status::undetermined;
+    c.verdict.summary = "stopped by the user before a backend had served the call";
+    return;
+  }
   const bool none_tried = std::all_of(c.candidates.begin(), c.candidates.end(), [](const Candidate& candidate) {
     return std::all_of(candidate.attempts.begin(), candidate.attempts.end(), [](const Attempt& a) { return a.outcome == Outcome::not_tried; });
   });
@@ -225,6 +240,7 @@ int exit_code_of(const Case& c, bool forced) {
     }
   if (fault) return 4;
   if (off) return 1;
+  if (interrupted(c)) return 5;
   const int missed = requirements_code(c);
   if (missed == 3 || (forced && !c.decision.selected && c.verdict.status != Status::undetermined)) return 3;
   if (missed != 0) return missed;
@@ -248,7 +264,10 @@ report::Summary summarize(std::span<const Case> cases) {
   for (const Case& c : cases) {
     ++s.cases;
     s.tested += tested(c);
-    if (!c.problems.empty()) continue;
+    if (!c.problems.empty()) {
+      ++s.errors;
+      continue;
+    }
     switch (c.verdict.status) {
       case Status::fast_path: ++s.fast; break;
       case Status::fallback: ++s.fallback; break;

@@ -63,21 +63,25 @@ void check_result(const Attention& a, Checks& checks) {
   check_view({"out", shape, a.out.strides, a.out.offset, a.out.storage, core::info(a.q.dtype).bits, true}, 2, 4, checks);
 }
 
-void check_mask_shape(const Attention& a, const MaskSpec& mask, Checks& checks) {
+// Whether it broadcasts to the scores.
+bool check_mask_shape(const Attention& a, const MaskSpec& mask, Checks& checks) {
   static const std::optional<std::int64_t> none;
   const std::size_t rank = a.q.shape.size();
-  if (!check_view({"mask", mask.shape, mask.strides, mask.offset, none, core::info(mask.dtype).bits}, 1, rank, checks)) return;
+  if (!check_view({"mask", mask.shape, mask.strides, mask.offset, none, core::info(mask.dtype).bits}, 1, rank, checks)) return false;
   Dims scores = a.q.shape;
-  if (a.k.shape.size() < 2) return;
+  if (a.k.shape.size() < 2) return false;
   scores.back() = attention_dims(a.k.shape).length;
   const std::size_t missing = rank - mask.shape.size();
+  bool fits = true;
   for (std::size_t i = 0; i < mask.shape.size(); ++i) {
     const std::int64_t wanted = scores[i + missing];
     if (mask.shape[i] == 1 || mask.shape[i] == wanted) continue;
     checks.fail(fmt::format("mask.shape[{}]", i), number(mask.shape[i]),
                 wanted == 1 ? "1" : fmt::format("{} or 1, to broadcast to {}", wanted, format_dims(scores)),
                 "the mask does not broadcast to the scores");
+    fits = false;
   }
+  return fits;
 }
 
 void check_mask_content(const Attention& a, const MaskSpec& mask, bool shapes, Checks& checks) {
@@ -106,10 +110,24 @@ void check_mask_content(const Attention& a, const MaskSpec& mask, bool shapes, C
     if (!count || *count < 1) checks.fail(field, seen, "window:N with N at least 1", "this is not a window size");
     return;
   }
-  if (content == "causal" || content == "zeros" || content == "random") return;
+  if (content == "zeros" || content == "random" || content == "causal") return;
   if (!content.ends_with(".npy") && !content.ends_with(".safetensors"))
     checks.fail(field, seen,
                 "causal, padding:N, window:N, zeros, random, or a .npy or .safetensors file", "this mask content is not known");
+}
+
+// A triangle or a band differs from query to query, padding from key to key: an axis of 1 that stands for many holds neither.
+void check_mask_pattern(const Attention& a, const MaskSpec& mask, Checks& checks) {
+  const std::string kind = mask.content.substr(0, mask.content.find(':'));
+  const bool by_query = kind == "causal" || kind == "window";
+  if ((!by_query && kind != "padding") || mask.content == "padding:0") return;
+  const std::int64_t queries = attention_dims(a.q.shape).length, keys = attention_dims(a.k.shape).length;
+  const std::size_t rank = mask.shape.size();
+  const bool lacks_queries = by_query && queries > 1 && (rank < 2 || mask.shape[rank - 2] == 1);
+  const bool lacks_keys = keys > 1 && rank > 0 && mask.shape[rank - 1] == 1;
+  if (!lacks_queries && !lacks_keys) return;
+  checks.fail("mask.shape", format_dims(mask.shape), by_query ? fmt::format("{}x{} at the end", queries, keys) : fmt::format("{} as its last axis", keys),
+              fmt::format("a mask of this shape cannot say {}", kind));
 }
 
 void check_mask(const Attention& a, bool shapes, Checks& checks) {
@@ -120,7 +138,8 @@ void check_mask(const Attention& a, bool shapes, Checks& checks) {
   if (mask.requires_grad && mask.dtype == DType::boolean)
     checks.fail("mask.requires_grad", "a bool mask with a gradient", "a float mask", "a bool mask has no gradient");
   check_mask_content(a, mask, shapes, checks);
-  if (shapes) check_mask_shape(a, mask, checks);
+  if (!shapes || !check_mask_shape(a, mask, checks)) return;
+  check_mask_pattern(a, mask, checks);
 }
 
 void check_lengths(const char* field, const Dims& lengths, std::int64_t batch, std::int64_t most, Checks& checks) {

@@ -44,7 +44,7 @@ def read_safetensors(path):
     for name, entry in header.items():
         if name != "__metadata__":
             begin, end = entry["data_offsets"]
-            kind = {"F64": "d", "F32": "f", "F16": "e"}[entry["dtype"]]
+            kind = {"F64": "d", "F32": "f", "F16": "e", "U8": "B", "I8": "b", "I32": "i"}[entry["dtype"]]
             out[name] = (entry["shape"], [x[0] for x in struct.iter_unpack("<" + kind, data[8 + size + begin:8 + size + end])])
     return out
 
@@ -112,6 +112,12 @@ class Whole(unittest.TestCase):
         self.assertEqual(code, 2)
         self.assertEqual([c["exit_code"] for c in r["cases"]], [0, 2, 0])
         self.assertIn("batch.txt:2", err + r["cases"][1]["problems"][0])
+        summary = r["summary"]
+        self.assertEqual(summary["errors"], 1)
+        self.assertEqual(summary["cases"], sum(summary[kind] for kind in ("fast", "fallback", "no_path", "wrong", "undetermined", "errors")))
+        for text in (run("run", path)[1], run("run", path, "--format", "md")[1]):
+            self.assertIn("3 cases: 2 fast, 0 fallback, 0 no path, 0 wrong, 0 undetermined, 1 not run; 2 tested", text)
+        self.assertRegex(run("run", path, "--format", "junit")[1], r'name="\S*batch.txt:2"')
 
     def test_order_of_a_batch_does_not_depend_on_jobs(self):
         path = os.path.join(self.folder.name, "batch.txt")
@@ -132,6 +138,27 @@ class Whole(unittest.TestCase):
         self.assertLess(max(abs(a - b) for a, b in zip(want[1], got[1])), 1e-4)
         for role in ("q", "k", "v"):
             self.assertIn(role, saved)
+
+    def test_saved_codes_say_how_they_are_read(self):
+        folder = os.path.join(self.folder.name, "tensors")
+        for scheme, sign, formula, group in (("w4a16:group=16:zero", "unsigned", "(w[k, n] - zeros[floor(k / 16), n]) * scales[floor(k / 16), n]", lambda k: k // 16),
+                                             ("w4a16:channel", "two's complement", "(w[k, n]) * scales[0, n]", lambda k: 0)):
+            saved = report("gemm", "--x", "2x48", "--w", "48x5", "--dtype", "f16", "--quant", scheme, "--save-tensors", folder)[1]["cases"][0]["saved_tensors"]
+            data = pathlib.Path(saved["w"]).read_bytes()
+            meaning = json.loads(data[8:8 + struct.unpack("<Q", data[:8])[0]])["__metadata__"]["meaning"]
+            for words in (sign, "weight[k, n] = " + formula, "shape 48x5, the last axis fastest", "the even one in the low four bits"):
+                self.assertIn(words, meaning)
+            # As it says there.
+            codes = [nibble for byte in read_safetensors(saved["w"])["w"][1] for nibble in (byte & 15, byte >> 4)]
+            if "complement" in meaning:
+                codes = [code - 16 if code > 7 else code for code in codes]
+            x, scales = read_safetensors(saved["x"])["x"][1], read_safetensors(saved["scales"])["scales"][1]
+            zeros = read_safetensors(saved["zeros"])["zeros"][1] if "zeros" in saved else [0] * len(scales)
+            weight = lambda k, n: (codes[k * 5 + n] - zeros[group(k) * 5 + n]) * scales[group(k) * 5 + n]
+            want = read_safetensors(saved["reference"])["reference"][1]
+            for m in range(2):
+                for n in range(5):
+                    self.assertAlmostEqual(sum(x[m * 48 + k] * weight(k, n) for k in range(48)), want[m * 5 + n], places=9)
 
     def test_saved_tensors_of_one_case_are_kept_from_those_of_others(self):
         names = [os.path.join(self.folder.name, name) for name in ("a b.txt", "a_b.txt")]
@@ -168,6 +195,23 @@ class Whole(unittest.TestCase):
         self.assertTrue(r["interrupted"])
         self.assertLess(len(r["cases"]), 51)
         self.assertEqual(os.listdir(self.scratch), [])
+
+    def test_ctrl_c_during_a_forced_attempt_decides_nothing(self):
+        junit = os.path.join(self.folder.name, "r.xml")
+        child = subprocess.Popen([BINARY, "sdpa", "--q", "1x8x4096x64", "--force", "cpu-naive", "--reference-budget", "0.1", "--require", "fast", "--format", "json", "--junit", junit],
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "DD_TMPDIR": self.scratch, "DD_MARK": self.folder.name})
+        deadline = time.time() + 60
+        while not marked(self.folder.name, "worker") and time.time() < deadline:
+            time.sleep(0.05)
+        time.sleep(0.5)
+        child.send_signal(signal.SIGINT)
+        out, _ = child.communicate(timeout=100)
+        self.assertEqual(child.returncode, 130)
+        case = json.loads(out)["cases"][0]
+        self.assertEqual((case["verdict"]["status"], case["exit_code"]), ("undetermined", 5))
+        self.assertIn("stopped by the user", case["verdict"]["summary"])
+        self.assertIn("<skipped", pathlib.Path(junit).read_text())
+        self.assertNotIn("<failure", pathlib.Path(junit).read_text())
 
     def test_ctrl_c_does_not_wait_for_the_reference(self):
         # The budget alone would let the reference go on for an hour.
@@ -370,6 +414,33 @@ class Places(unittest.TestCase):
             self.assertEqual((code, out), (2, ""), words)
             self.assertIn("standard output takes one thing", err)
 
+    def test_two_reports_do_not_go_into_one_file(self):
+        os.mkdir(self.path("d"))
+        there, link, hard = self.path("there", "old"), self.path("link"), self.path("hard")
+        os.symlink(there, link)
+        os.link(there, hard)
+        new = self.path("new")
+        for first, second in ((new, new), (new, self.path("d/../new")), (new, os.path.relpath(new)), (there, link), (there, hard)):
+            code, out, err = run(*self.SMALL, "--json", first, "--junit", second)
+            self.assertEqual((code, out), (2, ""), second)
+            self.assertIn("--junit: two results would be written into one file", err)
+            self.assertIn("that of --json", err)
+        self.assertEqual(pathlib.Path(there).read_text(), "old")
+        self.assertEqual(run(*self.SMALL, "--json", new, "--md", new + ".md", "--junit", new + ".xml")[0], 0)
+        self.assertEqual(run(*self.SMALL, "--json", "/dev/null", "--md", "/dev/null")[0], 0)
+
+    def test_formats_that_a_verb_has_not_are_refused(self):
+        for verb, formats in (("env", ("text", "json")), ("backends", ("text", "json")), ("devices", ("text", "json")), ("rules", ("text", "json", "md")),
+                              ("explain CPU001", ("text", "json", "md")), ("trace --kernel ampere_sgemm_128x128_tn", ("text", "json", "md"))):
+            for form in ("text", "json", "md", "junit"):
+                code, out, err = run(*verb.split(), "--format", form)
+                if form in formats:
+                    self.assertNotEqual(out, "", (verb, form))
+                    continue
+                self.assertEqual((code, out), (2, ""), (verb, form))
+                self.assertIn(f"seen {form}, wanted {'|'.join(formats)}", err)
+            self.assertIn("|".join(formats), run(verb.split()[0], "--help")[1])
+
     def test_places_that_cannot_be_written_are_said_before_anything_runs(self):
         file = self.path("file", "x")
         for option in ("--json", "--md", "--junit"):
@@ -492,6 +563,13 @@ class Places(unittest.TestCase):
         for line in run("devices", "h100-sxm")[1].splitlines()[1:]:
             self.assertRegex(line, r"^  \S+ +\S.*\S  +\S")
         self.assertIn("80.0 GiB", run("devices", "h100-sxm")[1])
+        code, out, _ = run("devices", "host")
+        self.assertEqual(code, 0)
+        for line in out.splitlines()[1:]:
+            self.assertRegex(line, r"^  \S+ +\S.*\S  +\S|^  \S+ +\S+ +\S")
+        host = json.loads(run("devices", "host", "--format", "json")[1])[0]
+        self.assertEqual((host["name"], host["device_type"]), ("host", "cpu"))
+        self.assertIn(f"{host['fields']['threads']['value']} threads", run("devices")[1])
         code, _, err = run("devices", "h1000")
         self.assertEqual(code, 2)
         self.assertIn("devices: unknown target", err)
@@ -633,6 +711,24 @@ class Hostile(unittest.TestCase):
         done = subprocess.run(["sh", "-c", 'ulimit -v 250000; exec "$0" env', BINARY], capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("openblas", done.stdout.lower())
+
+    def test_products_under_little_address_space_do_not_hang(self):
+        limited = lambda limit, *words: subprocess.run(["sh", "-c", f'ulimit -v {limit}; exec "$0" "$@" --format json', BINARY, *words],
+                                                       capture_output=True, text=True, timeout=300)
+        if not json.loads(run("env", "--format", "json")[1])["openblas"]["available"]:
+            self.skipTest("no OpenBLAS here")
+        for limit in (250000, 300000, 400000, 600000):
+            done = limited(limit, "sdpa", "--q", "1x8x256x64", "--force", "cpu-math", "--timeout", "20")
+            self.assertEqual(done.returncode, 0, (limit, done.stdout[-2000:]))
+            done = limited(limit, "gemm", "--x", "300x300", "--w", "300x300", "--force", "cpu-blas", "--timeout", "20")
+            attempt = attempts(json.loads(done.stdout)["cases"][0])["cpu-blas", "force"]
+            self.assertIn((done.returncode, attempt["outcome"]), ((0, "matched"), (3, "unavailable")), limit)
+            if attempt["outcome"] == "unavailable":
+                self.assertIn("ulimit -v", attempt["error"]["text"])
+        # A hang is told with the limit that may be its cause.
+        done = limited(900000, "sdpa", "--q", "1x8x2048x64", "--force", "cpu-naive", "--timeout", "0.05")
+        self.assertEqual(done.returncode, 4)
+        self.assertIn("ulimit -v", attempts(json.loads(done.stdout)["cases"][0])["cpu-naive", "force"]["error"]["text"])
 
     def test_a_file_size_limit_is_an_error_in_words(self):
         done = subprocess.run(["sh", "-c", 'ulimit -f 1; exec "$0" "$@"', BINARY, "sdpa", "--q", "1x8x256x64"], capture_output=True, text=True, timeout=300)

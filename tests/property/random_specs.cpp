@@ -83,6 +83,9 @@ spec::Attention attention(Draw& draw) {
     const char* contents[] = {"random", "causal", "padding:1", "window:3"};
     const Dims shapes[] = {{tq, tk}, {1, 1, tq, tk}, {b, 1, 1, tk}, {b, hkv * group, tq, tk}, {tk}};
     a.mask = spec::MaskSpec{draw.one_in(2) ? DType::boolean : type, draw.of(shapes), {}, 0, draw.of(contents), false};
+    const Dims& shape = a.mask->shape;
+    const bool one_row = tq > 1 && (shape.size() < 2 || shape[shape.size() - 2] == 1);
+    if (one_row && (a.mask->content == "causal" || a.mask->content == "window:3")) a.mask->content = "padding:1";
     if (a.mask->dtype == DType::f8_e4m3) a.mask->dtype = DType::f32;
   }
   if (draw.one_in(4)) a.scale = 0.25 * static_cast<double>(draw.between(1, 4));

@@ -119,6 +119,8 @@ class RandomSpec {
       if (chance(4)) extent = 1;
     const std::int64_t keys = spec::attention_dims(a.k.shape).length;
     m.content = pick<std::string>({"causal", "padding:" + std::to_string(upto(keys)), "window:3", "zeros", "random", "my mask's $file.npy"});
+    const bool folded = m.shape.back() == 1 || m.shape.size() < 2 || m.shape[m.shape.size() - 2] == 1;
+    if (folded && m.content != "random" && !m.content.ends_with(".npy")) m.content = "zeros";
     m.requires_grad = m.dtype != DType::boolean && chance(3);
     if (chance(3)) random_strides(m, m.shape, false);
     if (chance(4)) m.offset = upto(9);

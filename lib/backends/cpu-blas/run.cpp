@@ -39,12 +39,12 @@ RunResult run_checked(const RunRequest& request) {
   const DType work = work_type(request.spec);
   RunResult result;
   BlasCalls calls;
-  calls.blas = &blas;
-  blas.set_threads(ops::thread_count(request.threads));
   describe_expanded(*problem, result.evidence);
   const Operand x = dense_operand(problem->x, work, "x", result.evidence, run);
   const Operand w = dense_operand(problem->w, work, "w", result.evidence, run);
   const ProductBuffer y = product_buffer(out, work, result.evidence);
+  // What is left of the memory after the operands' copies is what counts.
+  if (!open_blas(calls, blas, request.threads)) return failure(report::Outcome::unavailable, "memory", calls.lacking, "own code");
   for (std::int64_t b = 0; b < out.shape[0]; ++b)
     if (!multiply(calls, x, w, y, b))
       return failure(report::Outcome::refused, "size", "a size does not fit the 32-bit integers of the interface", "own code");

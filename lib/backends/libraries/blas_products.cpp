@@ -49,11 +49,17 @@ bool blas_dgemm(void* context, bool trans_a, bool trans_b, std::int64_t m, std::
   return product<double>(calls.blas->dgemm, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
+bool open_blas(BlasCalls& calls, const OpenBlas& blas, int threads) {
+  const int wanted = ops::thread_count(threads), taken = take_threads(blas, wanted);
+  if (taken < wanted) calls.lacking = threads_lacking(taken, wanted);
+  if (taken > 0) calls.blas = &blas;
+  return taken > 0;
+}
+
 ops::BlasTable blas_table(BlasCalls& calls, int threads) {
   const OpenBlas& blas = openblas();
   if (!blas.ok()) return ops::own_blas();
-  calls.blas = &blas;
-  blas.set_threads(ops::thread_count(threads));
+  if (!open_blas(calls, blas, threads)) return ops::own_blas();
   ops::BlasTable table;
   table.sgemm = blas_sgemm;
   table.dgemm = blas_dgemm;
@@ -63,7 +69,7 @@ ops::BlasTable blas_table(BlasCalls& calls, int threads) {
 
 void describe_blas_calls(const BlasCalls& calls, report::Evidence& evidence) {
   if (!calls.blas) {
-    evidence.kernels.push_back({"own product", fmt::format("{} kernels; {}", ops::simd::kernels().name, openblas().problem), "worker", 1, {}});
+    evidence.kernels.push_back({"own product", fmt::format("{} kernels; {}", ops::simd::kernels().name, calls.lacking.empty() ? openblas().problem : calls.lacking), "worker", 1, {}});
     return;
   }
   const OpenBlas& blas = *calls.blas;
@@ -75,6 +81,7 @@ void describe_blas_calls(const BlasCalls& calls, report::Evidence& evidence) {
   };
   add("cblas_sgemm", "sgemm", calls.sgemm);
   add("cblas_dgemm", "dgemm", calls.dgemm);
+  if (!calls.lacking.empty()) evidence.notes.push_back(calls.lacking);
   if (!blas.pinned.empty()) evidence.notes.push_back("OPENBLAS_CORETYPE=" + blas.pinned + " pins the kernel set");
 }
 

@@ -1,7 +1,10 @@
 #include "backends/libraries/openblas.hpp"
 
 #include <strings.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -32,7 +35,7 @@ void read_identity(OpenBlas& blas) {
 
 // OpenBLAS starts its threads while it is opened. Where memory or processes are short these spin for ever or raise
 // SIGINT, and whoever only wants to know the version would hang or be "interrupted" with them. Threads come with the
-// first product instead: set_threads() grows the pool.
+// first product instead: take_threads() grows the pool.
 class WithoutThreads {
  public:
   WithoutThreads() {
@@ -82,7 +85,57 @@ OpenBlas open() {
   return blas;
 }
 
+// One buffer a thread, the caller's own among them (GEMM buffers of 0.3.21 on x86-64; a build may have smaller ones).
+constexpr std::size_t buffer_bytes = std::size_t{129} << 20;
+
+std::size_t stack_bytes() {
+  rlimit limit{};
+  constexpr std::size_t usual = std::size_t{8} << 20;
+  return ::getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? static_cast<std::size_t>(limit.rlim_cur) : usual;
+}
+
+// Whether the system would give that many buffers and stacks now: it is asked for them, and they are given back.
+bool room_for(int threads) {
+  constexpr std::size_t slack = std::size_t{8} << 20;
+  const std::size_t bytes = static_cast<std::size_t>(threads) * (buffer_bytes + stack_bytes()) + slack;
+  void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) return false;
+  ::munmap(at, bytes);
+  return true;
+}
+
+// A first product makes the library take its buffers now: what is free this moment may be gone at the first real one.
+// Above the size (100 cubed) up to which kernels for small matrices do without a buffer.
+void take_buffers(const OpenBlas& blas) {
+  constexpr int side = 64, depth = 512, row_major = 101, no_trans = 111;
+  const std::vector<float> a(side * depth, 0.5F);
+  std::vector<float> c(side * side);
+  blas.sgemm(row_major, no_trans, no_trans, side, side, depth, 1.0F, a.data(), depth, a.data(), side, 0.0F, c.data(), side);
+}
+
 }  // namespace
+
+int take_threads(const OpenBlas& blas, int wanted) {
+  static std::mutex mutex;
+  static std::map<const OpenBlas*, int> most;  // what was once taken keeps its buffers
+  const std::lock_guard lock(mutex);
+  int& had = most[&blas];
+  int taken = wanted;
+  while (taken > had && !room_for(taken - had)) --taken;
+  if (taken < 1) return 0;
+  blas.set_threads(taken);
+  if (taken > had) take_buffers(blas);
+  had = std::max(had, taken);
+  return taken;
+}
+
+std::string threads_lacking(int taken, int wanted) {
+  rlimit limit{};
+  const bool limited = ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  const std::string where = limited ? "the limit on address space (ulimit -v) of " + std::to_string(limit.rlim_cur >> 20) + " MiB" : "the memory that the system gives";
+  return "OpenBLAS runs " + (taken == 0 ? std::string("nothing") : std::to_string(taken) + " of " + std::to_string(wanted) + " threads") + ": it keeps a buffer of 128 MiB for each, and " +
+         where + " does not hold " + (taken == 0 ? "one" : "more");
+}
 
 std::string_view isa_of_core(std::string_view core) {
   struct Row {

@@ -30,6 +30,11 @@ struct OpenBlas {
 
 // Opened on first use; opened again when DD_OPENBLAS has changed since.
 const OpenBlas& openblas();
+// Sets the number of threads and returns it: fewer than wanted where memory or a limit on it (ulimit -v) does not hold the
+// library's buffers, and 0 where it holds none. A product would then ask the system for its buffer for ever.
+int take_threads(const OpenBlas& blas, int wanted);
+// Why it could not be as many, in words.
+std::string threads_lacking(int taken, int wanted);
 // Vector extension of a kernel set by its name (OpenBLAS 0.3.x, any case); empty for a name that is not known.
 std::string_view isa_of_core(std::string_view core);
 void add_openblas_facts(facts::FactSet& facts);

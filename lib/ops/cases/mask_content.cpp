@@ -64,7 +64,7 @@ void fill_random(core::Tensor& mask, std::uint64_t seed, std::uint32_t stream) {
   }
 }
 
-// The file's elements in the spec's shape and type. A boolean mask takes any file: what is not 0 is open.
+// The file's elements in the spec's shape and type.
 std::optional<core::Problem> copy_mask(core::Tensor& mask, const core::Tensor& file, const std::string& name) {
   if (file.shape != mask.shape) {
     return core::Problem{"mask.content", fmt::format("{} of shape {}", name, fmt::join(file.shape, "x")), fmt::format("{}", fmt::join(mask.shape, "x")),
@@ -73,16 +73,28 @@ std::optional<core::Problem> copy_mask(core::Tensor& mask, const core::Tensor& f
   if (file.dtype == DType::boolean && mask.dtype != DType::boolean) {
     return core::Problem{"mask.dtype", std::string(core::to_text(mask.dtype)), "bool", "the mask file holds a boolean mask", "", 0};
   }
+  if (mask.dtype == DType::boolean)
+    if (auto problem = not_boolean(file, name)) return problem;
   const TensorView from = view(file), to = view(mask);
   const std::int64_t n = element_count(to);
-  for (std::int64_t e = 0; e < n; ++e) {
-    const double value = load(from.data, from.dtype, element_index(from, e));
-    store(to.data, to.dtype, element_index(to, e), mask.dtype == DType::boolean ? (value != 0.0 ? 1.0 : 0.0) : value);
-  }
+  for (std::int64_t e = 0; e < n; ++e) store(to.data, to.dtype, element_index(to, e), load(from.data, from.dtype, element_index(from, e)));
   return std::nullopt;
 }
 
 }  // namespace
+
+std::optional<core::Problem> not_boolean(const core::Tensor& file, const std::string& name) {
+  const TensorView v = view(file);
+  const std::int64_t n = element_count(v);
+  for (std::int64_t e = 0; e < n; ++e) {
+    const double value = load(v.data, v.dtype, element_index(v, e));
+    if (value == 0.0 || value == 1.0) continue;
+    return core::Problem{"mask.content", fmt::format("{}: {} at element {} of a mask of {}", name, value, e, core::to_text(file.dtype)),
+                         "0 (closed) and 1 (open) alone; --mask float for values that are added to the scores",
+                         "the mask file holds no boolean mask", "", 0};
+  }
+  return std::nullopt;
+}
 
 std::optional<core::Problem> fill_mask(core::Tensor& mask, const spec::Attention& a, std::uint64_t seed, std::uint32_t stream,
                                        MaskReader reader) {

@@ -14,4 +14,8 @@ namespace dd::ops::cases {
 std::optional<core::Problem> fill_mask(core::Tensor& mask, const spec::Attention& attention, std::uint64_t seed, std::uint32_t stream,
                                        MaskReader reader);
 
+// Why a file's tensor is no boolean mask: it has other elements than 0 (closed) and 1 (open). A float mask that means the
+// contrary (0 open, -inf closed) is not turned into one silently.
+std::optional<core::Problem> not_boolean(const core::Tensor& file, const std::string& name);
+
 }  // namespace dd::ops::cases

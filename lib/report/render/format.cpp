@@ -58,6 +58,12 @@ std::string joined(const std::vector<std::string>& parts, std::string_view separ
   return fmt::format("{}", fmt::join(parts, separator));
 }
 
+std::string summary_line(const Summary& s) {
+  const std::string errors = s.errors > 0 ? fmt::format(", {} not run", s.errors) : "";
+  return fmt::format("{} cases: {} fast, {} fallback, {} no path, {} wrong, {} undetermined{}; {} tested", s.cases, s.fast, s.fallback, s.no_path,
+                     s.wrong, s.undetermined, errors, s.tested);
+}
+
 std::string paint(std::string_view text, Ink ink, bool color) {
   if (!color) return std::string(text);
   switch (ink) {

@@ -23,6 +23,8 @@ std::string_view keeps_words(std::string_view keeps);
 std::string joined(const std::vector<std::string>& parts, std::string_view separator = ", ");
 
 enum class Ink { plain, good, bad, warn, dim, bold };
+// "3 cases: 1 fast, …; 2 tested", with those that could not be run where there are any.
+std::string summary_line(const Summary& s);
 std::string paint(std::string_view text, Ink ink, bool color);
 Ink ink_of(Outcome outcome);
 Ink ink_of(Status status);

@@ -224,7 +224,7 @@ Json matrix(const Matrix& m) {
 
 Json summary(const Summary& s) {
   return {{"cases", s.cases},     {"fast", s.fast},   {"fallback", s.fallback},         {"no_path", s.no_path},
-          {"wrong", s.wrong}, {"undetermined", s.undetermined}, {"tested", s.tested}};
+          {"wrong", s.wrong}, {"undetermined", s.undetermined}, {"errors", s.errors}, {"tested", s.tested}};
 }
 
 Json recorded(const Recorded& r) {

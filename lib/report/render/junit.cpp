@@ -35,7 +35,7 @@ std::string message_for(const Case& c) {
 void add_case(pugi::xml_node suite, const Case& c) {
   pugi::xml_node node = suite.append_child("testcase");
   node.append_attribute("classname") = "dispatchdoctor";
-  node.append_attribute("name") = clean(fmt::format("{} {}", c.id, c.title)).c_str();
+  node.append_attribute("name") = clean(c.title.empty() ? c.id : c.id + " " + c.title).c_str();
   node.append_attribute("time") = fmt::format("{:.3f}", c.seconds).c_str();
   if (const char* element = element_for(c.exit_code)) {
     pugi::xml_node bad = node.append_child(element);

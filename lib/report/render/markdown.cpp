@@ -127,9 +127,7 @@ std::string render_markdown(const Report& r, int verbosity) {
   for (const Trace& t : r.traces) out += one_trace(t) + "\n";
   for (const Case& c : r.cases) out += case_section(c, verbosity) + "\n";
   if (r.cases.size() > 1) {
-    const Summary& s = r.summary;
-    out += fmt::format("{} cases: {} fast, {} fallback, {} no path, {} wrong, {} undetermined; {} tested\n", s.cases, s.fast, s.fallback, s.no_path,
-                       s.wrong, s.undetermined, s.tested);
+    out += summary_line(r.summary) + "\n";
   }
   for (const Matrix& m : r.matrices) out += "\n" + matrix_markdown(m);
   for (const Recorded& recorded : r.recorded) out += "\n```\n" + render_recorded(recorded) + "```\n";

@@ -44,9 +44,7 @@ std::string render_summary(const Report& r, const TextOptions& options) {
     for (const Case& c : r.cases)
       if (failed(c)) out += render_case_line(c, options) + (c.repro.empty() ? "" : "  repro: " + c.repro + "\n");
   }
-  const Summary& s = r.summary;
-  out += fmt::format("\n{} cases: {} fast, {} fallback, {} no path, {} wrong, {} undetermined; {} tested{}\n", s.cases, s.fast, s.fallback,
-                     s.no_path, s.wrong, s.undetermined, s.tested, r.interrupted ? "; interrupted" : "");
+  out += fmt::format("\n{}{}\n", summary_line(r.summary), r.interrupted ? "; interrupted" : "");
   for (const Recorded& recorded : r.recorded) out += "\n" + render_recorded(recorded);
   return out;
 }

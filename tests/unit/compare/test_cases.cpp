@@ -1,5 +1,8 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "ops/cases/cases.hpp"
 #include "ops/tensor/convert.hpp"
@@ -244,6 +247,7 @@ TEST_CASE("a mask file is read in the spec's shape, and another shape is refused
   m.content = "mask.npy";
   std::get<0>(s.op).mask = m;
   CHECK_FALSE(ops::cases::make_inputs(s));  // nobody to read it
+  static double other = 0.0;  // of element 4
   static const auto read = [](const std::string&) -> core::Result<core::Tensor> {
     core::Tensor t;
     t.dtype = DType::f32;
@@ -251,13 +255,25 @@ TEST_CASE("a mask file is read in the spec's shape, and another shape is refused
     t.strides = {1, 2};  // stored column by column
     t.storage_bytes = 24;
     t.storage = std::shared_ptr<std::byte>(new std::byte[24], std::default_delete<std::byte[]>());
-    for (std::int64_t i = 0; i < 6; ++i) ops::store(t.storage.get(), DType::f32, i, static_cast<double>(i));
+    for (std::int64_t i = 0; i < 6; ++i) ops::store(t.storage.get(), DType::f32, i, i == 4 ? other : static_cast<double>(i % 2));
     return t;
   };
   const auto inputs = ops::cases::make_inputs(s, std::nullopt, +[](const std::string& p) { return read(p); });
   REQUIRE(inputs);
-  CHECK(at(inputs->at("mask"), 0) == 0.0);
-  for (std::int64_t i = 1; i < 6; ++i) CHECK(at(inputs->at("mask"), i) == 1.0);
+  // Row by row: 0 2 4 and 1 3 5 of the file.
+  for (std::int64_t i = 0; i < 6; ++i) CHECK(at(inputs->at("mask"), i) == (i < 3 ? 0.0 : 1.0));
+  // 0 keeps and -inf masks in a float mask: the contrary of a boolean one.
+  for (const double value : {-std::numeric_limits<double>::infinity(), 2.0, 0.5, std::numeric_limits<double>::quiet_NaN()}) {
+    other = value;
+    const auto inverted = ops::cases::make_inputs(s, std::nullopt, +[](const std::string& p) { return read(p); });
+    REQUIRE_FALSE(inverted);
+    CHECK(inverted.problems()[0].seen.find("mask.npy: " + fmt::format("{}", value)) == 0);
+    CHECK(inverted.problems()[0].wanted.find("--mask float") != std::string::npos);
+    std::get<0>(s.op).mask->dtype = DType::f32;
+    CHECK(ops::cases::make_inputs(s, std::nullopt, +[](const std::string& p) { return read(p); }));
+    std::get<0>(s.op).mask->dtype = DType::boolean;
+  }
+  other = 0.0;
   std::get<0>(s.op).mask->shape = {1, 3};
   const auto refused = ops::cases::make_inputs(s, std::nullopt, +[](const std::string& p) { return read(p); });
   REQUIRE_FALSE(refused);
