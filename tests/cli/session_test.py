@@ -142,7 +142,7 @@ class Whole(unittest.TestCase):
     def test_saved_codes_say_how_they_are_read(self):
         folder = os.path.join(self.folder.name, "tensors")
         for scheme, sign, formula, group in (("w4a16:group=16:zero", "unsigned", "(w[k, n] - zeros[floor(k / 16), n]) * scales[floor(k / 16), n]", lambda k: k // 16),
-                                             ("w4a16:channel", "two's complement", "(w[k, n]) * scales[0, n]", lambda k: 0)):
+                                             ("w4a16:group=channel", "two's complement", "(w[k, n]) * scales[0, n]", lambda k: 0)):
             saved = report("gemm", "--x", "2x48", "--w", "48x5", "--dtype", "f16", "--quant", scheme, "--save-tensors", folder)[1]["cases"][0]["saved_tensors"]
             data = pathlib.Path(saved["w"]).read_bytes()
             meaning = json.loads(data[8:8 + struct.unpack("<Q", data[:8])[0]])["__metadata__"]["meaning"]

@@ -115,7 +115,7 @@ Report sample() {
   r.argv = {"dispatchdoctor", "run", "specs.txt"};
   r.environment_json = R"({"system":"test"})";
   r.exit_code = 2;
-  r.summary = {3, 0, 0, 0, 1, 1, 1};
+  r.summary = {3, 0, 0, 0, 1, 1, 1, 1};
   r.cases = {c, bad, skipped};
   return r;
 }

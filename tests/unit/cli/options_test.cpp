@@ -144,7 +144,8 @@ TEST_CASE("the choices in help are those of the code", "[cli]") {
     }
   }
   for (const cli::RunOption& option : cli::run_options()) {
-    if (option.text.name == "--format") CHECK(option.text.value == core::choices<cli::Format>());
+    // A verb offers all of them, or the first few.
+    if (option.text.name == "--format") CHECK(core::choices<cli::Format>().starts_with(option.text.value));
     if (option.text.name == "--color") CHECK(option.text.value == core::choices<cli::Color>());
     if (option.text.name == "--ask") CHECK(option.text.value == core::choices<cli::Ask>());
   }
