@@ -131,8 +131,7 @@ report::Report new_report(const std::vector<std::string>& argv, const RunOptions
 
 std::string shown_text(std::string text, const RunOptions& run) { return run.redact.value_or(false) ? backends::redacted(std::move(text)) : text; }
 
-int write_report(const report::Report& given, const RunOptions& run, bool cases_shown) {
-  report::Report report = given;
+int write_report(report::Report& report, const RunOptions& run, bool cases_shown) {
   if (run.redact.value_or(false)) report::change_texts(report, [](std::string& text) { text = backends::redacted(std::move(text)); });
   if (run.specs_file != "-") print(cases_shown ? report::render_summary(report, text_options(run)) : rendered(report, run.format, run));
   int code = report.exit_code;

@@ -21,9 +21,10 @@ void say(const std::string& text);            // standard error; one that is clo
 void complain(const std::string& text);       // "dispatchdoctor: text" on standard error
 void complain(const core::Problems& problems);
 int refuse(const core::Problems& problems);   // the same for mistakes that keep everything from being run: 2
-// Writes the report, under --redact without private names and paths, everywhere it was asked for. Returns the exit code: the report's own, or 2 when a file could not be written.
+// Writes the report everywhere it was asked for; under --redact it loses private names and paths first. Returns the exit
+// code: the report's own, or 2 when a file could not be written.
 // `cases_shown`: the cases were printed as they ended; only the summary is left for text.
-int write_report(const report::Report& report, const RunOptions& run, bool cases_shown = false);
+int write_report(report::Report& report, const RunOptions& run, bool cases_shown = false);
 // The text, or under --redact what is left of it.
 std::string shown_text(std::string text, const RunOptions& run);
 // A skeleton with tool, argv and the (redacted) environment record.
