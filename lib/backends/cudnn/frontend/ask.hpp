@@ -18,6 +18,8 @@
 
 namespace dd::cudnn {
 
+inline constexpr std::int64_t copy_bytes = 16;  // what cuDNN's kernels copy at a time, and so want as alignment
+
 struct AskTensor {
   core::DType dtype = core::DType::f16;
   std::vector<std::int64_t> dim, stride;

@@ -10,21 +10,19 @@ namespace {
 
 using core::DType;
 
-constexpr std::int64_t copied = 16;  // bytes that the kernels' copies want as alignment
-
 bool is_half_or_f8(DType t) { return t == DType::f16 || t == DType::bf16 || t == DType::f8_e4m3 || t == DType::f8_e5m2; }
 
 void about_layout(const spec::TensorSpec& t, const char* name, std::vector<std::string>& out) {
-  if (core::bytes_of(t.dtype, t.offset) % copied != 0)
-    out.push_back(fmt::format("{} does not start at a multiple of {} bytes; the question does not say where tensors start", name, copied));
+  if (core::bytes_of(t.dtype, t.offset) % copy_bytes != 0)
+    out.push_back(fmt::format("{} does not start at a multiple of {} bytes; the question does not say where tensors start", name, copy_bytes));
   const spec::Dims strides = spec::strides_of(t);
   bool odd = false, repeated = false;
   for (std::size_t i = 0; i + 1 < strides.size(); ++i) {
     if (t.shape[i] < 2) continue;
-    odd = odd || core::bytes_of(t.dtype, strides[i]) % copied != 0;
+    odd = odd || core::bytes_of(t.dtype, strides[i]) % copy_bytes != 0;
     repeated = repeated || strides[i] == 0;
   }
-  if (odd) out.push_back(fmt::format("a stride of {} is no multiple of {} bytes; cuDNN accepts such strides even for engines whose copies cannot do them", name, copied));
+  if (odd) out.push_back(fmt::format("a stride of {} is no multiple of {} bytes; cuDNN accepts such strides even for engines whose copies cannot do them", name, copy_bytes));
   if (repeated) out.push_back(fmt::format("an axis of {} is repeated by a stride of 0; cuDNN does not look at that", name));
 }
 

@@ -7,8 +7,6 @@
 namespace dd::cudnn {
 namespace {
 
-constexpr std::int64_t line = 16;  // bytes that cuDNN's kernels may read at a time
-
 // Rank 2 and 3 get leading axes of extent 1.
 AskTensor four_axes(const spec::TensorSpec& t) {
   AskTensor out{t.dtype, t.shape, spec::strides_of(t)};
@@ -63,10 +61,10 @@ BiasForm bias_form(AskTensor mask, core::DType type_of_q, std::int64_t start_byt
   for (std::size_t i = 0; i < 4; ++i)
     if (mask.dim[i] == 1) mask.stride[i] = dense[i];
   const bool boolean = mask.dtype == core::DType::boolean;
-  bool taken = !boolean && start_bytes % line == 0;
+  bool taken = !boolean && start_bytes % copy_bytes == 0;
   if (taken && mask.stride != dense) {
     taken = mask.stride[3] == 1;
-    for (std::size_t i = 0; i < 3; ++i) taken = taken && core::bytes_of(mask.dtype, mask.stride[i]) % line == 0;
+    for (std::size_t i = 0; i < 3; ++i) taken = taken && core::bytes_of(mask.dtype, mask.stride[i]) % copy_bytes == 0;
   }
   if (taken) return {std::move(mask), false};
   return {{boolean ? type_of_q : mask.dtype, mask.dim, dense}, true};
